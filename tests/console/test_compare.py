@@ -391,6 +391,8 @@ def test_the_quality_of_two_sides_is_asked_for_and_then_shown(console: Console) 
     page = console.open("compare", **place)
     assert not page.has_button("cmp-quality")
     assert "**Too few rows to tell.**" in page.text
+    said = [each.value for each in page.at.caption if each.value.startswith("Compared: ")]
+    assert ["only on B" in each or "only B has" in each for each in said] == [True]
     assert page.at.button(key="cmp-review-merge").proto.type == "primary"
     figures = page.at.dataframe[1].value.set_index("Figure")
     column = found.scopes[0].columns[0]

@@ -286,8 +286,9 @@ def sharing_notes(source: str, target: str, arrives: Arrivals) -> tuple[str, ...
     return (
         *_ancestor_notes(source, arrives),
         f"Afterwards {source!r} and {target!r} share "
-        f"{count(len(arrives.snapshots), 'more snapshot')}. A tag on main or a fence keeps their "
-        "files when another engine expires snapshots of one branch.",
+        f"{count(len(arrives.snapshots), 'more snapshot')}. When another engine expires snapshots "
+        "of one branch, a tag on main or a fence (a consumer that holds its snapshots back) keeps "
+        "their files.",
     )
 
 

@@ -15,6 +15,7 @@ from branch_console.quality.comparison import (
     ScopeComparison,
     compare_profiles,
 )
+from branch_console.quality.drift import Drift, Measure, Rating
 from branch_console.quality.findings import RuleFinding
 from branch_console.quality.profile import EXACT, Detail
 from branch_console.quality.profile_rows import profile_rows
@@ -23,6 +24,7 @@ from branch_console_app.charts.compare_quality import bins_figure, drift_figure
 from branch_console_app.models.compare.quality import (
     bin_shares,
     drift_bars,
+    drift_words,
     explaining_words,
     key_words,
     rating_words,
@@ -92,6 +94,13 @@ def test_figures_that_are_not_exact_say_by_how_much() -> None:
     assert key_words(keys) == (
         ("0 duplicate keys in A", "at least"), ("1 duplicate key in B", "exact"),
     )  # fmt: skip
+
+
+def test_a_shift_is_named_before_its_measure() -> None:
+    shift = Drift(
+        measure=Measure.PSI, value=21.168, error=0.0, sure=21.168, chance=0.1, rating=Rating.ALARM
+    )
+    assert drift_words(shift) == "shift of the distribution (PSI) 21.168"
 
 
 def test_a_comparison_is_summed_up_in_a_sentence() -> None:

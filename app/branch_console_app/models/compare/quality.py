@@ -171,6 +171,7 @@ def drift_words(drift: Drift) -> str:
         Measure.SHARE: f"share of {_quoted(drift.of)} differs by",
         Measure.ENDS: f"share of the {drift.of} values differs by",
         Measure.W: "quantiles moved by",
+        Measure.PSI: "shift of the distribution (PSI)",
     }
     name = names.get(drift.measure, str(drift.measure))
     return f"{name} {drift.value * scale:.{digits}f}{error}{unit}{sure}{chance}"

@@ -102,7 +102,12 @@ def _add_column(
     if not shares.labels:
         return
     label = shares_label(column.bins_error)
-    _put(section, "p", f"Shares of all rows, in bins of {shares.first} ({label})", "label")
+    _put(
+        section,
+        "p",
+        f"Share of all rows in each range of values (ranges of {shares.first}) ({label})",
+        "label",
+    )
     bars = ET.SubElement(section, "table", {"class": "bars"})
     classes = [_SIDE_CLASSES[each] for each in side_titles(scope.scope)]
     for name, before, after in zip(shares.labels, shares.before, shares.after, strict=True):

@@ -98,12 +98,14 @@ def _show_found(identifier: Identifier, diff: StateDiff, found: QualityCompariso
         _show_verdict(identifier, diff, scope)
     tone = _TONES.get(scope.rating, "")
     st.markdown(f"{plain(summary(scope))} {tone}")
+    # The names of the choices above do not say which rows they take.
+    st.caption(f"Compared: {plain(scope_words(scope, found.base))}")
     unsettled = conflict_words(found, scope)
     if unsettled is not None:
         st.caption(f":material/warning: {plain(unsettled)}")
     with st.expander("How this was measured", key="cmp-measured"):
         names = f"A is {code(found.before)}, B is {code(found.after)}."
-        st.markdown(f"{names} {plain(scope_words(scope, found.base))} {badge(EXACT)}")
+        st.markdown(f"{names} {badge(EXACT)}")
         made = age(found.finished_millis, state.now_millis())
         st.markdown(f"{plain(read_words(found))} Compared {made}.")
         for words, label in key_words(scope):
@@ -276,7 +278,9 @@ def _show_column(
                 bins_figure(shares, uirevision=key), key=key, config=CHART_CONFIG, alt=shares.alt
             )
             label = badge(shares_label(column.bins_error))
-            st.caption(f"Shares of all rows, in bins of {shares.first} {label}")
+            st.caption(
+                f"Share of all rows in each range of values (ranges of {shares.first}) {label}"
+            )
     figures = figure_table(found, scope, column)
     right.dataframe(
         pd.DataFrame(list(figures.lines), columns=list(figures.titles)),
