@@ -16,6 +16,8 @@ _ROW = pa.struct({"x": pa.float32(), "all": _LIST})
 _MAP = pa.map_(pa.string(), pa.float64())
 _IN_ROW = pa.struct({"flags": _MAP})
 _MAPS = pa.list_(_MAP)
+_VECTOR = pa.list_(pa.float32(), 2)
+_IN_VECTOR = pa.struct({"v": _VECTOR})
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,11 @@ _MAPS = pa.list_(_MAP)
         (_ROW, {"x": 1.0, "all": None}, {"x": 1.0, "all": []}, False),
         (_MAP, [("a", -0.0), ("b", _NAN)], [("b", _NAN), ("a", 0.0)], True),
         (_MAP, [("a", 1.0)], [("a", 2.0)], False),
+        (_VECTOR, [-0.0, _NAN], [0.0, _NAN], True),
+        (_VECTOR, [0.0, 1.0], [0.0, 2.0], False),
+        (_VECTOR, [0.0, 1.0], None, False),
+        (_IN_VECTOR, {"v": [-0.0, 1.0]}, {"v": [0.0, 1.0]}, True),
+        (_IN_VECTOR, {"v": None}, {"v": [0.0, 0.0]}, False),
         (_IN_ROW, {"flags": [("a", 1.0), ("b", 2.0)]}, {"flags": [("b", 2.0), ("a", 1.0)]}, True),
     ],
 )
@@ -45,6 +52,14 @@ def test_rows_without_a_key_are_one_bag_where_only_zeros_inside_of_them_differ()
     first, second, other = counted_rows(rows, [parse_data_type(_ARRAY)]).to_pylist()
     assert first == second
     assert first != other
+
+
+def test_vectors_without_a_key_are_one_bag_where_only_zeros_differ() -> None:
+    rows = pa.table({"v": pa.array([[9.0, 9.0], [-0.0, 1.0], None, [0.0, 1.0]], _VECTOR)})
+    kind = parse_data_type({"type": "VECTOR", "element": "FLOAT", "length": 2})
+    first, null, second = counted_rows(rows.slice(1), [kind]).to_pylist()
+    assert first == second
+    assert first != null
 
 
 @pytest.mark.parametrize(

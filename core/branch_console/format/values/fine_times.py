@@ -13,7 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.format.values.nested_arrays import list_like, map_like
+from branch_console.format.values.nested_arrays import (
+    list_like,
+    map_like,
+    vector_like,
+    vector_values,
+)
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -67,6 +72,10 @@ def map_parts(
     if pa.types.is_list(kind):
         values = map_parts(array.values, is_wanted, act)
         return list_like(array, values, pa.list_(kind.value_field.with_type(values.type)))
+    if pa.types.is_fixed_size_list(kind):
+        values = map_parts(vector_values(array), is_wanted, act)
+        whole = pa.list_(kind.value_field.with_type(values.type), kind.list_size)
+        return vector_like(array, values, whole)
     return act(array)
 
 

@@ -14,6 +14,17 @@ def map_like(array: pa.Array, keys: pa.Array, items: pa.Array, kind: pa.DataType
     return pa.MapArray.from_arrays(_offsets(array), keys, items, type=kind, mask=array.is_null())
 
 
+def vector_like(array: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return the list of one length and another type with other values, as `vector_values` has."""
+    return pa.FixedSizeListArray.from_arrays(values, type=kind, mask=array.is_null())
+
+
+def vector_values(array: pa.Array) -> pa.Array:
+    """Return the values of lists of one length, those behind a null among them."""
+    first, count = array.offset * array.type.list_size, len(array) * array.type.list_size
+    return array.values.slice(first, count)
+
+
 def with_required_parts(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Return the same values, with something in each required part of a row that is null.
 
@@ -63,8 +74,7 @@ def _present(array: pa.Array) -> pa.Array:
     if pa.types.is_list(kind):
         return pa.ListArray.from_arrays(_offsets(array), array.values, kind)
     if pa.types.is_fixed_size_list(kind):
-        first, count = array.offset * kind.list_size, len(array) * kind.list_size
-        return pa.FixedSizeListArray.from_arrays(array.values.slice(first, count), type=kind)
+        return pa.FixedSizeListArray.from_arrays(vector_values(array), type=kind)
     buffers = [None, *array.buffers()[1:]]
     return pa.Array.from_buffers(kind, len(array), buffers, offset=array.offset)
 
