@@ -87,6 +87,7 @@ def identity_of(compared: ComparedState) -> tuple[str, tuple[str, str] | None, s
 _HASH: Final[dict[str | type, Callable[[Any], Any]]] = {
     Identifier: attrgetter("full_name"),
     ComparedState: identity_of,
+    StateDiff: lambda diff: (identity_of(diff.before), identity_of(diff.after)),
 }
 
 
@@ -392,7 +393,9 @@ def merge(arguments: Mapping[str, Argument]) -> MergeDecision:
 
 def can_try_merge(identifier: Identifier, diff: StateDiff) -> bool:
     """Whether the result of merging the second of two states into the first can be profiled."""
-    return get_services().can_try_merge(identifier, diff)
+    # It plans the merge, and a page asks at each of its runs.
+    found: bool = _heads("can_try_merge", identifier, diff)
+    return found
 
 
 def catalog_resolution(arguments: Mapping[str, Argument]) -> CatalogResolution:
@@ -580,7 +583,7 @@ def _settle(
     return reapply_policy(found, _draft.policy, identifier.on_branch(MAIN_BRANCH).table_name)
 
 
-def _heads(method: str, *arguments: Identifier | str | int) -> Any:
+def _heads(method: str, *arguments: Identifier | StateDiff | str | int) -> Any:
     reading = _read_heads(*_reader(), method, arguments)
     state.note_reading(reading.millis)
     return reading.value
@@ -644,7 +647,10 @@ def _known_tables(warehouse: str, actor: str) -> dict[Identifier, TableItem]:
 
 @st.cache_resource(ttl=_HEADS_SECONDS, max_entries=256, show_spinner=False, hash_funcs=_HASH)
 def _read_heads(
-    warehouse: str, actor: str, method: str, arguments: tuple[Identifier | str | int, ...]
+    warehouse: str,
+    actor: str,
+    method: str,
+    arguments: tuple[Identifier | StateDiff | str | int, ...],
 ) -> Reading:
     value = getattr(get_services(), method)(*arguments)
     return Reading(value=value, millis=state.now_millis())
