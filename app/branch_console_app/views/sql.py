@@ -21,7 +21,7 @@ from branch_console_app.models.parts.query_answer import (
     tables_named,
     text_for_address,
 )
-from branch_console_app.models.parts.wording import age, code, duration, plain, prose, shortened
+from branch_console_app.models.parts.wording import age, code, duration, plain, shortened
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.widgets.jobs.query_answer import show_answer
@@ -253,7 +253,7 @@ def _show_live(job_id: str, heading: str | None, *, was_over: bool) -> None:
             st.caption(f"Runs for {duration(state.now_millis() - job.started_millis)}.")
         case JobState.REFUSED | JobState.FAILED:
             st.error(
-                f"**The statement failed.** {prose(job.message)} {code(job.error or '')}",
+                f"**The statement failed.** {plain(job.message)} {code(job.error or '')}",
                 icon=":material/error:",
             )
         case JobState.CANCELLED:
@@ -269,7 +269,7 @@ def _show_live(job_id: str, heading: str | None, *, was_over: bool) -> None:
 def _show_waiting(job: JobView) -> None:
     worker = reads.worker()
     if worker is not None and worker.serves_other_store:
-        st.warning(f"**The query waits.** {prose(job.message)} {code(job.error or '')}")
+        st.warning(f"**The query waits.** {plain(job.message)} {code(job.error or '')}")
     elif worker is not None and worker.is_alive:
         behind = " behind another job" if worker.job else ""
         st.info(f"**The query is queued{behind}.** The worker takes it up next.")

@@ -97,7 +97,8 @@ def test_foreign_text_is_shown_as_it_is_in_markdown() -> None:
         ("The target's head and the readers' files", "The target's head and the readers' files"),
         ("a row whose name is 'O'Neil'", "a row whose name is 'O'Neil'"),
         ("'two words' stay", "'two words' stay"),
-        ("'a`b'", "`` a`b ``"),
+        ("from 'air.t$branch_dev', 'main' stays", "from `air.t$branch_dev`, `main` stays"),
+        ("one of ('AA','UA', '')", "one of \\('AA','UA', ''\\)"),
     ],
 )
 def test_names_that_a_sentence_quotes_are_code(text: str, shown: str) -> None:

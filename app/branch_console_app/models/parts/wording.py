@@ -26,7 +26,8 @@ _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:^=&])")
 _WRITTEN: Final = re.compile(
     r"(?P<fence>`+)(?P<pad> ?)(?P<name>.+?)(?P=pad)(?P=fence)(?!`)|\\(?P<escaped>.)|\*\*"
 )
-_QUOTED: Final = re.compile(r"(?<!\w)'([^'\s]+)'(?!\w)")
+# A list of values, such as that of a rule, has its quotes beside brackets and commas.
+_QUOTED: Final = re.compile(r"(?<!\S)'([\w.@$/*-]+)'(?=[.,:;?]?(?:\s|$))")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
