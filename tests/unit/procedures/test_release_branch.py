@@ -106,9 +106,7 @@ def test_what_only_the_branch_needs_goes_with_it_and_all_else_stays(bench: Expir
 def test_undo_within_the_grace_brings_back_every_byte(bench: ExpiryBench) -> None:
     before = world(bench)
     preview = look(bench)
-    assert preview.undo.startswith(
-        "Undo brings the branch back until the first expiry of the table after 10 m"
-    )
+    assert preview.undo.startswith("Undo brings the branch back for 10 minutes at least; after")
     kept = ask(bench)
     assert bench.table().branches.names() == ("other",)
     assert kept.notes[0].startswith("Branch 'dev' is gone. Its files go with the first expiry of")

@@ -123,8 +123,8 @@ def _rolled_back(
         (MAIN_BRANCH,),
         branch=branch,
         evidence=evidence,
-        text="Main was rolled back to before the snapshot that it started from, and the tag that "
-        "kept it is gone.",
+        text="Main was rolled back to before the snapshot that this branch started from, and the "
+        "tag that kept it is gone.",
         breaks="Expiry on main may delete files that this branch needs.",
         advice=advice,
         remedies=(remedy,),

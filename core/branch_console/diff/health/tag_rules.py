@@ -89,8 +89,9 @@ def hidden_base(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding]
         branch=branch,
         evidence=tuple(f"tag {tag.name}" for tag in (*found.hiding, *found.hidden)),
         text=f"On main {hides} {verb_of('hide', len(found.hiding))} {kept}, which "
-        f"{verb_of('keep', len(found.hidden))} what this branch began at. Other engines go by "
-        "ids: of what it removes after such a number they spare what the newest tag holds.",
+        f"{verb_of('keep', len(found.hidden))} the snapshot that this branch started from. For "
+        "each snapshot that another engine expires, it spares only the files of the nearest tag "
+        "with a lower number.",
         breaks=f"Expiry on {branch!r} may delete files of {kept} and of all that was made there.",
         advice="Fence it.",
         remedies=(judging.remedy(FENCE, branch),),
@@ -108,8 +109,8 @@ def foreign_tags(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding
             branch=MAIN_BRANCH,
             evidence=tuple(f"tag {each.name}" for each in (tag, *found.hidden)),
             text=f"Tag {tag.name!r} names snapshot {tag.snapshot.id} of another history than "
-            "main's. Other engines go by ids: of what main removes after that number they "
-            "spare what this tag holds.",
+            "main's. For each later snapshot that another engine expires on main, it spares only "
+            "the files of this tag.",
             breaks=f"Expiry on main may delete files of {kept}.",
             advice="Fence main, so that they delete nothing. Or delete the tag once no branch "
             "stands on it.",

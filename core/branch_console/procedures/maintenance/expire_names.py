@@ -302,8 +302,8 @@ def _undo_text(leaving: LeavingNames, grace_millis: int) -> str:
     if not grace_millis:
         return "There is no undo: the files are removed at once."
     return (
-        "Undo brings all back until the first expiry of the table after "
-        f"{_minutes(grace_millis)} removes the files."
+        f"Undo brings all back for {_minutes(grace_millis)} at least; after that, the next expiry "
+        "of the table removes the files."
     )
 
 

@@ -495,8 +495,8 @@ def _undo_text(going: Sequence[BranchExpiry], grace_millis: int) -> str:
     if not grace_millis:
         return "There is no undo: the files are removed at once."
     return (
-        "Undo brings the snapshots back until the first expiry of the table after "
-        f"{count(grace_millis // 60_000, 'minute')} removes their files."
+        f"Undo brings the snapshots back for {count(grace_millis // 60_000, 'minute')} at least; "
+        "after that, the next expiry of the table removes their files."
     )
 
 

@@ -333,8 +333,8 @@ def _undo_text(grace_millis: int) -> str:
     if not grace_millis:
         return "There is no undo: the files are removed at once."
     return (
-        "Undo brings the branch back until the first expiry of the table after "
-        f"{_minutes(grace_millis)} removes its files."
+        f"Undo brings the branch back for {_minutes(grace_millis)} at least; after that, the next "
+        "expiry of the table removes its files."
     )
 
 
