@@ -57,6 +57,43 @@ def partition_strings(
     return tuple(texts)
 
 
+def partition_words(values: tuple[object, ...], schema: TableSchema) -> str:
+    """Return a partition as people write its values, such as `day=2013-03-08`, never as a path.
+
+    A folder has the number of a date under legacy names, and one name for NULL and blanks.
+
+    Args:
+        values: One value a partition key, in key order, as `decode_row` gives them.
+        schema: Names the keys.
+
+    Returns:
+        Names joined with slashes, empty for a table without partitions. A slash in a value is
+        written as `%2F`, so that each one in the text ends a key.
+    """
+    pairs = zip(schema.partition_keys, value_words(values, schema), strict=True)
+    return "/".join(f"{key}={text}".replace("/", "%2F") for key, text in pairs)
+
+
+def value_words(values: tuple[object, ...], schema: TableSchema) -> tuple[str, ...]:
+    """Return the partition values as people write them: NULL as `NULL`, blanks in quotes."""
+    types = schema.partition_type.types
+    return tuple(_in_words(value, each) for value, each in zip(values, types, strict=True))
+
+
+def _in_words(value: object, data_type: DataType) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        try:
+            text = value.decode()
+        except UnicodeDecodeError:
+            return f"0x{value.hex().upper()}"
+    else:
+        text = value_text(value, data_type, is_legacy=False)
+    # Text that reads like no value, or like none at all, is not taken for it.
+    return f"'{text}'" if _is_blank(text) or text == "NULL" else text
+
+
 def escape_path_name(name: str) -> str:
     """Write the characters that Paimon does not allow in a folder's name as %XX."""
     return "".join(f"%{ord(c):02X}" if c in _ESCAPED else c for c in name)

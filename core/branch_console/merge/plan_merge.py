@@ -16,7 +16,7 @@ from branch_console.diff.three_way import ThreeWay
 from branch_console.errors import ErrorKind
 from branch_console.format import options as table_options
 from branch_console.format.layout_options import unserved_in_writes
-from branch_console.format.partition_path import partition_path
+from branch_console.format.partition_path import partition_words
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import decode_row
@@ -464,7 +464,7 @@ def _used_schemas(theirs: TableChanges) -> frozenset[int]:
 def _partition_text(partition: bytes, schema: TableSchema) -> str:
     if not schema.partition_keys:
         return ""
-    return partition_path(decode_row(partition, schema.partition_type.types), schema)
+    return partition_words(decode_row(partition, schema.partition_type.types), schema)
 
 
 def _total(files: pa.Table, column: str) -> int:

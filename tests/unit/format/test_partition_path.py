@@ -8,7 +8,12 @@ import pytest
 from branch_console.errors import InvalidInput
 from branch_console.format.data_types import DataField, parse_data_type
 from branch_console.format.options import Options
-from branch_console.format.partition_path import escape_path_name, partition_path, partition_strings
+from branch_console.format.partition_path import (
+    escape_path_name,
+    partition_path,
+    partition_strings,
+    partition_words,
+)
 from branch_console.format.table_schema import TableSchema
 from tests.support.path_names import unescape_path_name
 
@@ -101,6 +106,22 @@ def test_keys_and_values_are_escaped_and_joined_in_key_order() -> None:
     schema = _schema("STRING", "INT")
     assert partition_path(("a/b=c 0", 8), schema) == "k0=a%2Fb%3Dc 0/k1=8"
     assert partition_path((), _schema()) == ""
+
+
+@pytest.mark.parametrize("options", [{}, {"partition.legacy-name": "false"}], ids=str)
+def test_people_read_the_value_whatever_its_folder_is_called(options: dict[str, str]) -> None:
+    for data_type, value, _, readable in TEXTS:
+        schema = _schema(data_type, options=options)
+        assert partition_words((value,), schema) == f"k0={readable}"
+    days = _schema("DATE", "STRING", options=options)
+    assert partition_words((dt.date(2013, 3, 8), None), days) == "k0=2013-03-08/k1=NULL"
+    assert partition_words((None, " "), days) == "k0=NULL/k1=' '"
+    assert partition_words((None, "NULL"), days) == "k0=NULL/k1='NULL'"
+    assert partition_words((None, "a/b c:d"), days) == "k0=NULL/k1=a%2Fb c:d"
+    binary = _schema("BYTES", options=options)
+    assert partition_words((b"ab",), binary) == "k0=ab"
+    assert partition_words((b"a\xff",), binary) == "k0=0x61FF"
+    assert partition_words((), _schema()) == ""
 
 
 def test_binary_values_have_no_legacy_name() -> None:

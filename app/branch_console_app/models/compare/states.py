@@ -11,7 +11,7 @@ from branch_console.diff.rows.row_bounds import CountBounds, RowDifference
 from branch_console.diff.rows.row_figure import RowCounts
 from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.format import options as table_options
-from branch_console.format.partition_path import partition_path, partition_strings
+from branch_console.format.partition_path import partition_words, value_words
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import decode_row
 from branch_console_app.models.parts.exactness import AT_MOST, EXACT
@@ -184,7 +184,7 @@ def _lines(partitions: pa.Table, schema: TableSchema) -> Iterator[PartitionLine]
     for row in partitions.to_pylist():
         values = decode_row(row.pop("partition"), types)
         yield PartitionLine(
-            name=partition_path(values, schema) or WHOLE_TABLE,
-            values=partition_strings(values, schema),
+            name=partition_words(values, schema) or WHOLE_TABLE,
+            values=value_words(values, schema),
             **row,
         )

@@ -8,7 +8,7 @@ from typing import Final
 
 from branch_console.diff.schema_diff import SchemaDiff, diff_schemas
 from branch_console.errors import ErrorKind
-from branch_console.format.partition_path import partition_path
+from branch_console.format.partition_path import partition_words
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import decode_row
@@ -368,7 +368,7 @@ def _bucket_line(
 def _partition_words(partition: bytes, schema: TableSchema | None) -> str:
     if schema is None or not schema.partition_keys:
         return ""
-    return partition_path(decode_row(partition, schema.partition_type.types), schema)
+    return partition_words(decode_row(partition, schema.partition_type.types), schema)
 
 
 def _conflict_line(conflict: Conflict, plan: Plan) -> ConflictLine:

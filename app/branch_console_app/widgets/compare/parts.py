@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from branch_console.diff.state_diff import StateDiff, StateTotals
-from branch_console.format.partition_path import partition_path
+from branch_console.format.partition_path import partition_words
 from branch_console.format.values.binary_row import decode_row
 from branch_console_app import state
 from branch_console_app.charts.compare_map import compare_map_figure
@@ -201,7 +201,7 @@ def _part_names(files: pa.Table, diff: StateDiff) -> dict[bytes, str]:
     schema = diff.after.schema
     types = schema.partition_type.types
     keys = files["partition"].unique().to_pylist()
-    return {key: partition_path(decode_row(key, types), schema) for key in keys}
+    return {key: partition_words(decode_row(key, types), schema) for key in keys}
 
 
 def _file_frame(files: pa.Table, diff: StateDiff) -> pd.DataFrame:

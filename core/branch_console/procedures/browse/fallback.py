@@ -2,7 +2,7 @@
 
 from branch_console.format import options as table_options
 from branch_console.format.identifier import Identifier
-from branch_console.format.partition_path import partition_path
+from branch_console.format.partition_path import partition_words
 from branch_console.format.read_branches import ChainRule
 from branch_console.format.values.binary_row import decode_row
 from branch_console.procedures.browse.page_values import FallbackView
@@ -35,7 +35,7 @@ def fallback_of(warehouse: Warehouse, table: Identifier) -> FallbackView | None:
         is_partitioned=bool(schema.partition_keys),
         own_partitions=own.num_rows,
         other_partitions=tuple(
-            partition_path(decode_row(each, types), schema)
+            partition_words(decode_row(each, types), schema)
             for each in other["partition"].to_pylist()
         ),
         problem=read.problem,

@@ -16,7 +16,7 @@ from branch_console.diff.rows.row_figure import (
 from branch_console.diff.schema_diff import ChangeKind, SchemaChange, SchemaDiff, diff_schemas
 from branch_console.errors import InvalidInput, NotFound, PaimonError
 from branch_console.format.identifier import Identifier
-from branch_console.format.partition_path import partition_path
+from branch_console.format.partition_path import partition_words
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.tag import Tag
@@ -247,7 +247,7 @@ def _by_partition(files: pa.Table, schema: TableSchema) -> pa.Table:
     )
     types = schema.partition_type.types
     names = [
-        partition_path(decode_row(each, types), schema) for each in sums["partition"].to_pylist()
+        partition_words(decode_row(each, types), schema) for each in sums["partition"].to_pylist()
     ]
     columns = ("file_name_count", "row_count_sum", "file_size_sum", "bucket_count_distinct")
     table = pa.table(

@@ -27,7 +27,7 @@ from branch_console.format.journals.missing_files import (
 from branch_console.format.kept_elsewhere import Act
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.manifest_entry import MANIFEST_ENTRY, NO_FILES
-from branch_console.format.partition_path import partition_path
+from branch_console.format.partition_path import partition_words
 from branch_console.format.receipt import AnswerRow, Expected, Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.values.binary_row import decode_row
@@ -310,7 +310,7 @@ def _partitions(table: FileStoreTable, records: Counter[bytes]) -> Iterator[Cons
     yield loses(
         f"{count(len(records), 'partition')} of {table.branch!r} lose records.",
         tuple(
-            f"{partition_path(decode_row(partition, types), schema)}: {count(number, 'record')}"
+            f"{partition_words(decode_row(partition, types), schema)}: {count(number, 'record')}"
             for partition, number in sorted(records.items())[:_MOST_SHOWN]
         ),
     )

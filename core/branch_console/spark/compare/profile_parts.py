@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from branch_console.format.partition_path import partition_path
+from branch_console.format.partition_path import partition_words
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import decode_row
 from branch_console.quality.drift_map import MOST_PARTITIONS, DriftMap
@@ -132,7 +132,7 @@ class PartitionParts:
         columns = [each for each in self._work.columns if each.name not in keys]
         found = [
             compare_partition(
-                partition_path(decode_row(partition, types), self._schema),
+                partition_words(decode_row(partition, types), self._schema),
                 parts.own(),
                 None if whole is None else parts.of(ProfiledSide.BEFORE),
                 whole,
