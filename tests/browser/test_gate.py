@@ -37,7 +37,7 @@ def test_a_red_gate_publishes_nothing_and_an_override_is_in_the_receipt(
     before, snapshots = table.head, _snapshots(table)
 
     seen = visit(working_console).turn_to("merge", **table.place, source="fix-delays")
-    seen.sees("1 rule, run on the result before it is merged")
+    seen.sees("1 rule, not run yet.")
     seen.page.get_by_role("button", name="Compare rows").click()
     seen.sees("All 28 conflicts are settled")
     seen.chooses_publish()

@@ -57,7 +57,9 @@ def test_rules_are_listed_as_not_judged_yet(tmp_path: Path) -> None:
 
 def test_rules_that_were_not_run_are_a_check_of_a_fast_forward(tmp_path: Path) -> None:
     page = gated(tmp_path).open("merge", **FLIGHTS)
-    assert "**Quality rules:** 2 rules, run on the result before it is merged." in page.text
+    assert "**Quality rules:** 2 rules, not run yet." in page.text
+    # The card on Summary and the list of checks have it.
+    assert [text for text, _ in page.links()].count("Check the rules now") == 2
     assert "Checks (5 passed, 1 not run)" in [tab.label for tab in page.at.tabs]
 
 
@@ -85,6 +87,22 @@ def test_a_gate_that_is_red_is_the_verdict_with_its_rows(tmp_path: Path) -> None
     assert page.has_button("merge-override")
     assert "Checks (1 failed)" in [tab.label for tab in page.at.tabs]
     assert "Failing rows (" in " ".join(each.label for each in page.at.expander)
+
+
+def test_a_page_opened_anew_knows_that_the_rules_stopped_these_heads(tmp_path: Path) -> None:
+    console = gated(tmp_path)
+    stopped(console)
+    (call,) = console.services.sent
+    answers, note = console.services.answers, f"Rules {RULES.digest}: block."
+    answers[call.operation_id] = replace(answers[call.operation_id], notes=(note,))
+    page = console.open("merge", **FLIGHTS)
+    assert "**Blocked by rule `carrier`: 41 of 1,000 rows of the result fail it" in page.text
+    assert page.has_button("merge-show_rows")
+    # What other rules found says nothing of those that the table has now.
+    console.services.kept_rules = replace(RULES, digest="other")
+    page = console.open("merge", **FLIGHTS)
+    assert "Blocked by rule" not in page.text
+    assert page.has_button("merge-merge")
 
 
 def test_a_table_without_rules_has_no_gate(tmp_path: Path) -> None:

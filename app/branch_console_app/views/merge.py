@@ -14,6 +14,8 @@ from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.merge.plan import FastForwardPlan, Plan, conflicts_of, merging
 from branch_console.operations.agreement import WITHOUT_CALLBACKS
+from branch_console.operations.branch_requests import FastForwardRequest
+from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.browse.page_values import BranchItem, TableSummary
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.permissions import Role
@@ -56,6 +58,7 @@ from branch_console_app.widgets.merge.draft_jobs import (
     comparison_of_draft,
     dry_run_of_draft,
     merge_of_draft,
+    stopped_by_rules,
     undo_of_draft,
 )
 from branch_console_app.widgets.merge.fast_forward import (
@@ -195,7 +198,8 @@ def _show_draft(
     staged = None if merging(plan) is None else reads.staged_figures(identifier, plan.id)
     facts = MergeFacts(
         rows=rows_of_merge(resolution, settled, staged),
-        merge=merge_of_draft(identifier, plan.source, plan.target),
+        merge=merge_of_draft(identifier, plan.source, plan.target)
+        or stopped_by_rules(identifier, MergeRequest.procedure, plan.id),
         undo=undo_of_draft(plan.source, plan.target),
         dry_run=dry_run_of_draft(plan.id),
         comparison=comparison_of_draft(resolution.plan.id, plan.id),
@@ -318,7 +322,8 @@ def _show_forward(
     source, target = items[plan.source], items[plan.target]
     answer = forward_preview(plan)
     facts = MergeFacts(
-        merge=merge_of_draft(identifier, plan.source, plan.target),
+        merge=merge_of_draft(identifier, plan.source, plan.target)
+        or stopped_by_rules(identifier, FastForwardRequest.procedure, plan.id),
         undo=undo_of_draft(plan.source, plan.target),
         blocks=() if answer is None else answer.blocks,
         **_person(source, Role.EDITOR if answer is None else answer.role),

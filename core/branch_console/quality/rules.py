@@ -123,6 +123,13 @@ class RuleSet:
     digest: str
     rules: tuple[QualityRule, ...]
 
+    @property
+    def depends_on_time(self) -> bool:
+        """Whether a rule may find something else later, although nothing was committed since."""
+        kinds = (RuleKind.FRESHNESS, RuleKind.SQL)
+        # Conditions that people write may ask for the time, too.
+        return any(each.kind in kinds or each.where is not None for each in self.rules)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleResult:

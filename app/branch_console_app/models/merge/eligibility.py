@@ -32,6 +32,9 @@ from branch_console_app.models.merge.merge_state import MergeStanding, MergeStat
 from branch_console_app.models.merge.remedies import BY_KIND, CheckRemedy
 from branch_console_app.models.parts.wording import code, listed, plain, plural, prose
 
+RULES: Final = "Quality rules"
+"""The name of the check of a table's quality rules."""
+
 
 class CheckState(IntEnum):
     """How a condition stands; the gravest first."""
@@ -208,7 +211,7 @@ def checks_of_rules(state: MergeState, rule_count: int) -> Iterator[Check]:
     """
     if not rule_count or state.standing is MergeStanding.UNDONE:
         return
-    name, number = "Quality rules", plural(rule_count, "rule")
+    name, number = RULES, plural(rule_count, "rule")
     match state.standing:
         case MergeStanding.GATE_RED:
             text = f"{state.sentence}"
@@ -220,7 +223,7 @@ def checks_of_rules(state: MergeState, rule_count: int) -> Iterator[Check]:
             text = f"{number} passed on the result of the dry run."
             yield Check(standing=CheckState.PASSES, name=name, text=text)
         case _:
-            text = f"{number}, run on the result before it is merged."
+            text = f"{number}, not run yet. They run on the result before it is merged."
             yield Check(standing=CheckState.NOT_RUN, name=name, text=text)
 
 

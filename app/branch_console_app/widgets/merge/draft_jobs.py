@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from branch_console.errors import ErrorKind, PaimonError
+from branch_console.errors import ErrorKind, NotFound, PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.jobs.progress import JobView
 from branch_console.procedures.call.call import Argument
@@ -12,6 +12,7 @@ from branch_console.quality.findings import RuleFinding
 from branch_console_app import reads, state
 from branch_console_app.models.merge.merge_facts import MergeAttempt, UndoneMerge
 from branch_console_app.models.parts.actions import DO, WHAT
+from branch_console_app.widgets.parts.confirm import last_attempt
 from branch_console_app.widgets.parts.gates import find_judgement
 from branch_console_app.widgets.parts.job_here import begin_job, job_here
 
@@ -54,6 +55,29 @@ def merge_of_draft(identifier: Identifier, source: str, target: str) -> MergeAtt
         undone=undone,
         receipt=receipt,
     )
+
+
+def stopped_by_rules(identifier: Identifier, procedure: str, plan_id: str) -> MergeAttempt | None:
+    """Return the last merge of these heads if the rules that the table has now have stopped it.
+
+    Args:
+        identifier: The table.
+        procedure: The procedure that merges.
+        plan_id: The plan, which is of one head of each branch.
+    """
+    rules = reads.rules(identifier)
+    if rules is None or rules.depends_on_time:
+        return None
+    job = last_attempt(procedure, plan_id)
+    if job is None or job.error is not ErrorKind.GATE_FAILED:
+        return None
+    try:
+        notes = reads.answer(job.id).notes
+    except NotFound:
+        return None
+    if not any(rules.digest in note for note in notes):
+        return None
+    return MergeAttempt(job=job, plan_id=plan_id, findings=_findings(job))
 
 
 def undo_of_draft(source: str, target: str) -> JobView | None:

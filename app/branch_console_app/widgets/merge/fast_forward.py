@@ -14,7 +14,12 @@ from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import Role
 from branch_console_app import reads, state
-from branch_console_app.models.merge.eligibility import Check, checks_of_rules
+from branch_console_app.models.merge.eligibility import (
+    RULES,
+    Check,
+    CheckState,
+    checks_of_rules,
+)
 from branch_console_app.models.merge.fast_forward import (
     FastForwardPreview,
     MovedCommits,
@@ -93,11 +98,7 @@ def show_fast_forward(
             show_judgement(merge.job)
         elif rules is not None:
             show_rules(rules, "Quality rules", "They run on the result before it is merged.")
-            # The result of a fast-forward is the source, so Compare checks the same rows.
-            state.link(
-                PageName.COMPARE, "Check the rules now", here(), icon=":material/rule:",
-                view={"cmp_a": plan.target, "cmp_b": plan.source, "cmp_tab": "quality"},
-            )  # fmt: skip
+            _link_to_rules(plan)
     with tabs[MergeTab.DETAILS]:
         if plan.verdict is Verdict.REFUSED:
             _show_ways_out(preview, identifier)
@@ -130,6 +131,16 @@ def _show_summary(
             _show_consequences(preview, "summary", is_stopped=verdict.stops)
     with right:
         show_short_checks(checks)
+        if any(each.name == RULES and each.standing is CheckState.NOT_RUN for each in checks):
+            _link_to_rules(plan)
+
+
+def _link_to_rules(plan: ForwardDecision) -> None:
+    """Link to the page that runs the rules: the result of a fast-forward is its source."""
+    state.link(
+        PageName.COMPARE, "Check the rules now", here(), icon=":material/rule:",
+        view={"cmp_a": plan.target, "cmp_b": plan.source, "cmp_tab": "quality"},
+    )  # fmt: skip
 
 
 def _show_consequences(preview: FastForwardPreview, key: str, *, is_stopped: bool) -> None:

@@ -29,7 +29,7 @@ from branch_console.procedures.run.rule_evaluation import (
 )
 from branch_console.quality.findings import GateReport, GateVerdict, RuleFinding, findings_of
 from branch_console.quality.gate import failing_ids, judge, judge_state
-from branch_console.quality.rules import RuleKind, RuleSet
+from branch_console.quality.rules import RuleSet
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.table_state import ReadState
 
@@ -75,11 +75,7 @@ def rules_digest(call: ProcedureCall, rules: RuleSet | None) -> str | None:
 def depends_on_time(warehouse: Warehouse, call: ProcedureCall) -> bool:
     """Whether a rule may be judged otherwise later, although nothing was committed since."""
     rules = find_rules(warehouse, Identifier.parse(call.table))
-    kinds = (RuleKind.FRESHNESS, RuleKind.SQL)
-    # Conditions that people write may ask for the time, too.
-    return rules is not None and any(
-        each.kind in kinds or each.where is not None for each in rules.rules
-    )
+    return rules is not None and rules.depends_on_time
 
 
 def rule_consequences(rules: RuleSet | None, table: str | None = None) -> list[Consequence]:
