@@ -45,7 +45,7 @@ def test_running_it_sends_one_command_and_follows_its_job(tmp_path: Path) -> Non
         "plan_id": plan.id,
     }
     assert page.at.query_params["merged"] == f"backfill-main:{call.operation_id}"
-    assert "**Merging: verify files.**" in page.text
+    assert "**Merging: checking the data files.**" in page.text
 
 
 def test_the_reason_for_it_goes_with_the_command(tmp_path: Path) -> None:
@@ -69,7 +69,11 @@ def test_two_tabs_make_one_job(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("stands", "said", "buttons"),
     [
-        (JobState.RUNNING, "**Merging: verify files, 12 of 40.**", ("view_job", "cancel")),
+        (
+            JobState.RUNNING,
+            "**Merging: checking the data files, 12 of 40.**",
+            ("view_job", "cancel"),
+        ),
         (JobState.INTERRUPTED, "**The merge was cut off", ("resume", "view_job")),
     ],
 )

@@ -94,7 +94,7 @@ def test_running_it_sends_one_command_and_follows_its_job_in_place(tmp_path: Pat
         "heads": "12:12",
     }
     assert page.at.query_params["merged"] == f"fix-delays-main:{call.operation_id}"
-    assert "**Merging: verify files.**" in page.text
+    assert "**Merging: checking the data files.**" in page.text
     assert "do" not in page.at.query_params
     job = page.click("merge-view_job")
     assert job.at.query_params["id"] == call.operation_id
@@ -124,7 +124,7 @@ def test_the_buttons_of_a_job_change_with_its_sentence(
     follow(*followed[-1])
     assert again == ["page"]
     page = page.run()
-    assert "**The merge was cut off at “verify files”: no worker runs.**" in page.text
+    assert "**The merge was cut off while checking the data files: no worker runs.**" in page.text
     assert page.has_button("merge-resume")
     assert not page.has_button("merge-cancel")
     # Somebody else resumed it: "Resume" is taken away again.

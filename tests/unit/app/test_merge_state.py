@@ -109,7 +109,7 @@ ROWS: dict[MergeStanding, tuple[Given, str, NextStep | None, NextStep | None]] =
     ),
     MergeStanding.RUNNING: (
         lambda plan: of(plan(), merge=replace_state(JobState.RUNNING)),
-        "Merging: verify files, 12 of 40. main is unchanged until the last step.",
+        "Merging: checking the data files, 12 of 40. main is unchanged until the last step.",
         NextStep.VIEW_JOB,
         NextStep.CANCEL,
     ),
@@ -137,7 +137,7 @@ ROWS: dict[MergeStanding, tuple[Given, str, NextStep | None, NextStep | None]] =
     ),
     MergeStanding.FAILED: (
         lambda plan: of(plan(), merge=ended(JobState.FAILED)),
-        "The merge stopped at “verify files”. Worker lost. main is unchanged.",
+        "The merge stopped while checking the data files. Worker lost. main is unchanged.",
         NextStep.RESUME,
         NextStep.VIEW_JOB,
     ),
@@ -319,7 +319,7 @@ def test_a_merge_that_failed_says_whether_its_target_has_changed(
     # Words of the message decide nothing.
     said = "Publishing was cut off; nothing is unchanged."
     failed = replace(ended(JobState.FAILED), message=said, target_is=target_is, recovers=True)
-    text = f"The merge stopped at “verify files”. {said} {words}"
+    text = f"The merge stopped while checking the data files. {said} {words}"
     assert of(plan(), merge=failed).text == text
 
 
@@ -340,7 +340,8 @@ def test_a_fast_forward_that_moved_and_then_failed_is_told(tmp_path: Path) -> No
     failed = replace(ended(JobState.FAILED), target_is=TargetMove.MOVED)
     earlier = MergeAttempt(job=failed, plan_id="another")
     assert MergeState.of_forward(done, MergeFacts(merge=earlier)).text == (
-        "The merge stopped at “verify files”. Worker lost. main has changed: the last step was "
+        "The merge stopped while checking the data files. Worker lost."
+        " main has changed: the last step was "
         "done."
     )
 
@@ -366,7 +367,8 @@ def test_a_merge_that_was_cut_off_while_it_published_is_not_called_unchanged(pla
     assert found.standing is MergeStanding.FAILED
     assert found.role is VerdictRole.STOP
     assert found.text == (
-        "The merge was cut off at “verify files”: no worker runs. Whether main has changed is not "
+        "The merge was cut off while checking the data files: no worker runs."
+        " Whether main has changed is not "
         "known yet: recovery finishes what was cut off, or takes it back."
     )
     assert found.steps == (NextStep.RESUME, NextStep.VIEW_JOB)
@@ -376,7 +378,8 @@ def test_a_merge_that_was_cut_off_while_it_published_is_not_called_unchanged(pla
 def test_a_comparison_that_was_cut_off_is_not_called_running(plan: Planned) -> None:
     found = of(undecided(plan), comparison=ended(JobState.INTERRUPTED))
     assert found.text == (
-        "The row comparison was cut off at “verify files”: no worker runs. main is unchanged."
+        "The row comparison was cut off while checking the data files: no worker runs."
+        " main is unchanged."
     )
     assert found.role is VerdictRole.STOP
     assert found.steps == (NextStep.RESUME, NextStep.VIEW_JOB)
@@ -537,6 +540,19 @@ def test_while_rules_run_the_verdict_says_so_with_how_many_parts_are_done(plan: 
     assert found.sentence == "Merging: checking the quality rules, part by part, 12 of 40."
 
 
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ("merge branch", "Merging: publishing the snapshot, 12 of 40."),
+        ("compare rows", "Merging: comparing rows, 12 of 40."),
+        ("a later step", "Merging: a later step, 12 of 40."),
+    ],
+)
+def test_a_running_merge_says_in_words_what_it_does(plan: Planned, step: str, said: str) -> None:
+    found = of(plan(), merge=replace(replace_state(JobState.RUNNING), step=step))
+    assert found.sentence == said
+
+
 def test_an_undo_is_followed_where_it_was_asked_for(plan: Planned) -> None:
     merged = plan(MergeVerdict.UP_TO_DATE)
     done = attempt(merged, DONE, can_undo=True)
@@ -544,7 +560,7 @@ def test_an_undo_is_followed_where_it_was_asked_for(plan: Planned) -> None:
     facts = MergeFacts(now_millis=NOW, merge=done, undo=undo)
     running = MergeState.of(merged, facts)
     assert (running.standing, running.job_id) == (MergeStanding.RUNNING, "u")
-    assert running.text.startswith("Taking the merge back: verify files, 12 of 40.")
+    assert running.text.startswith("Taking the merge back: checking the data files, 12 of 40.")
 
     refused = replace(undo, state=JobState.REFUSED, error=ErrorKind.UNDO_BLOCKED)
     stopped = MergeState.of(merged, facts.with_job(replace(refused, message="main moved.")))

@@ -20,6 +20,7 @@ from branch_console.merge.plan import (
 )
 from branch_console.quality.findings import GateVerdict, RuleFinding
 from branch_console.quality.rules import share_text
+from branch_console_app.models.jobs.step_words import step_words
 from branch_console_app.models.jobs.target_words import target_words
 from branch_console_app.models.merge.merge_facts import MergeAttempt, MergeFacts, RowsOfMerge
 from branch_console_app.models.merge.remedies import CheckRemedy, remedy_of, remedy_of_forward
@@ -376,13 +377,12 @@ _NOUNS: Final[Mapping[str, str]] = {
     "Merging": "merge",
     "Comparing": "row comparison",
 }
-_STEPS: Final[Mapping[str, str]] = {"quality rules": "checking the quality rules, part by part"}
 
 
 def _running(job: JobView, doing: str, target: str) -> MergeState:
     if job.state is JobState.INTERRUPTED:
         return _cut_off(job, doing, target)
-    step = _STEPS.get(job.step, plain(job.step)) if job.step else "waiting for a worker"
+    step = step_words(job.step) if job.step else "waiting for a worker"
     of = f", {count(job.done)} of {count(job.total)}" if job.total else ""
     if doing == "Dry run":
         detail = f"{code(target)} is not changed."
@@ -404,10 +404,9 @@ def _running(job: JobView, doing: str, target: str) -> MergeState:
 def _cut_off(job: JobView, doing: str, target: str) -> MergeState:
     """Return the state of a job whose worker stopped: it has not ended, and can be resumed."""
     what = _NOUNS.get(doing, "undo")
-    at = f" at “{plain(job.step)}”" if job.step else ""
     return MergeState(
         standing=MergeStanding.FAILED,
-        sentence=f"The {what} was cut off{at}: no worker runs.",
+        sentence=f"The {what} was cut off{_while(job)}: no worker runs.",
         detail=target_words(job, code(target)),
         primary=_RESUME,
         secondary=_VIEW_JOB,
@@ -415,6 +414,10 @@ def _cut_off(job: JobView, doing: str, target: str) -> MergeState:
         job_id=job.id,
         is_followed=True,
     )
+
+
+def _while(job: JobView) -> str:
+    return f" while {step_words(job.step)}" if job.step else ""
 
 
 def _done(attempt: MergeAttempt, source: str, target: str, facts: MergeFacts) -> MergeState:
@@ -454,7 +457,7 @@ def _failed(job: JobView, what: str, target: str) -> MergeState:
     ended = {
         JobState.CANCELLED: f"The {what} was cancelled.",
         JobState.REFUSED: f"The {what} was refused.",
-    }.get(job.state, f"The {what} stopped at “{plain(job.step)}”.")
+    }.get(job.state, f"The {what} stopped{_while(job)}.")
     # That it was cancelled is all that the message of a cancelled job says.
     message = "" if job.state is JobState.CANCELLED else prose(job.message)
     return MergeState(

@@ -6,6 +6,7 @@ from typing import assert_never
 import streamlit as st
 
 from branch_console.jobs.progress import JobState, JobStep, JobView, WorkerView
+from branch_console_app.models.jobs.step_words import step_words
 from branch_console_app.models.parts.wording import clock, count, duration, plain
 
 
@@ -61,7 +62,7 @@ def show_progress(job: JobView) -> None:
     if job.state.is_over:
         return
     of = f" of {count(job.total)}" if job.total else ""
-    step = plain(job.step) or "waiting for a worker"
+    step = step_words(job.step) if job.step else "waiting for a worker"
     text = f"{step}: {count(job.done)}{of}" if job.done or job.total else step
     st.progress(min(1.0, job.done / job.total) if job.total else 0.0, text=text)
 
