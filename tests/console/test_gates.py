@@ -29,7 +29,10 @@ REPORT = judge(
     RULES,
     {
         "carrier": RuleResult(
-            rule_id="carrier", rows=1000, failures=41, examples=('{"flight": "UA1"}',)
+            rule_id="carrier",
+            rows=1000,
+            failures=41,
+            examples=('{"flight": "UA1", "carrier": null, "day": 8}',),
         ),
         "delay": RuleResult(rule_id="delay", rows=1000),
     },
@@ -140,6 +143,13 @@ def test_a_refused_job_shows_counts_and_rows(tmp_path: Path) -> None:
     assert "pass \u2002 Rule 'delay' passes" in page.text
     (rows,) = [each.value for each in page.at.dataframe if "flight" in each.value]
     assert list(rows["flight"]) == ["UA1"]
+
+
+def test_a_failing_row_shows_where_it_has_no_value(tmp_path: Path) -> None:
+    services = _judged(air_warehouse(settings(tmp_path)))
+    page = Console(services).open("job", id="9f2a00", db="air", table="flights")
+    (rows,) = [each.value for each in page.at.dataframe if "flight" in each.value]
+    assert rows.to_dict("records") == [{"flight": "UA1", "carrier": "NULL", "day": 8}]
 
 
 def test_all_rows_that_fail_are_one_click_away(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.quality.findings import GateVerdict, RuleFinding, findings_of
 from branch_console.quality.rules import RuleSet
 from branch_console_app import reads, state
+from branch_console_app.models.compare.rows import cell_text
 from branch_console_app.models.parts.query_answer import text_for_address
 from branch_console_app.models.parts.wording import code, count, plain, plural
 from branch_console_app.state import PageName
@@ -123,7 +124,7 @@ def _show_finding(finding: RuleFinding, everything: FailingRows) -> None:
     if verdict is not GateVerdict.PASS:
         st.caption(f"Condition: {plain(finding.asked)}")
     if finding.examples:
-        shown = pd.DataFrame([json.loads(each) for each in finding.examples])
+        shown = _failing_rows(finding.examples)
         with st.expander(
             _rows_title(len(shown), finding.failures), expanded=verdict is GateVerdict.BLOCK
         ):
@@ -138,6 +139,16 @@ def _show_finding(finding: RuleFinding, everything: FailingRows) -> None:
             PageName.SQL, f"Open in SQL: all of them on {code(everything.branch)}", here(),
             view={"q": text_for_address(query)}, icon=":material/database_search:",
         )  # fmt: skip
+
+
+def _failing_rows(examples: Sequence[str]) -> pd.DataFrame:
+    """Return rows of JSON as a table; a column with a NULL is text, in which NULL is seen."""
+    found = pd.DataFrame([json.loads(each) for each in examples], dtype=object)
+    for name in found.columns:
+        column = found[name]
+        is_text = column.isna().any()
+        found[name] = column.map(cell_text) if is_text else column.infer_objects()
+    return found
 
 
 def _rows_title(shown: int, failures: int | None) -> str:
