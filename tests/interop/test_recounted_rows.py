@@ -16,13 +16,19 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.spark.session.session import WarmSession
 from branch_console_app.services import Services
 from branch_console_app.settings import Settings
-from tests.console.pages import Console
+from tests.console.pages import Console, Page
 from tests.support.command_line import Answer, CommandLine
 from tests.support.java_paimon import JavaPaimon
 from tests.support.jobs_at_once import run_jobs_at_once
 from tests.support.recounted_tables import BRANCHES, KINDS, RecountedTable, Rows
+from tests.support.row_figures import as_number, is_number, numbers_in
 from tests.support.spark_in_process import SessionInProcess
 
+# As in `6 rows added, ≤ 2 removed` and `1 to 3 changed`.
+_DIFFERING: Final = re.compile(
+    r"(\N{LESS-THAN OR EQUAL TO} )?(?<![\d,.])(?:(\d[\d,]*) to )?(\d[\d,]*) "
+    r"(?:rows? )?(added|removed|changed)\b"
+)
 SETTLED: Final = 'version: 1\ntables: {"*": {take: theirs}}'
 
 
@@ -83,6 +89,42 @@ class Recount:
             self._is({each: counted[each] for each in true}, true)
             self._is(counted["after"], len(self.table.rows(branch)))
 
+    def pages(self) -> None:
+        """Count the rows that the pages Table, Snapshots, Branches and Compare show."""
+        heads = {each: len(self.table.rows(each)) for each in BRANCHES}
+        metrics = {each.label: each.value for each in self._open("table").at.metric}
+        if "Rows" in metrics:
+            self._is(metrics["Rows"], f"{heads['main']:,}")
+        for branch in BRANCHES:
+            self._page_of_snapshots(branch)
+        said = set(numbers_in(self._open("branches").text))
+        assert said <= {*heads.values()}, (self.name, said, heads)
+        for branch in () if self.table.kind.evolves else BRANCHES[1:]:
+            true = self.table.differing(self.table.rows(), self.table.rows(branch))
+            text = self._open("compare", cmp_a="main", cmp_b=branch).text.replace("\\", "")
+            for most, least, number, verb in _DIFFERING.findall(text):
+                self.figures += 1
+                at_most = as_number(number)
+                at_least = 0 if most else as_number(least or number)
+                assert at_least <= true[verb] <= at_most, (true, _DIFFERING.findall(text))
+
+    def _page_of_snapshots(self, branch: str) -> None:
+        page = self._open("snapshots", branch=branch)
+        (frame,) = (each.value for each in page.at.dataframe if "Snapshot" in each.value)
+        for _, row in frame.iterrows():
+            number = int(row["Snapshot"])
+            rows = self.table.count(branch, number)
+            shown = str(row.get("Rows", ""))
+            if is_number(shown):
+                self._is(as_number(shown), rows)
+            change = str(row.get("Net rows", ""))
+            if is_number(change) and number > self.table.snapshots(branch)[0]:
+                self._is(as_number(change), rows - self.table.count(branch, number - 1))
+
+    def _open(self, page: str, **query: str) -> Page:
+        console = Console(self._services)  # type: ignore[arg-type]
+        return console.open(page, db="db", table=self.name.partition(".")[2], **query)
+
     def conflicts(self, base: Rows) -> None:
         """Count the conflicts of main and `clash`; those of tables with a key are rows."""
         if not self.table.kind.keys:
@@ -99,10 +141,7 @@ class Recount:
         # Now the console knows what the dry run found.
         told.append(self._console(*asked, "--preview"))
         document = self._console(*asked, "--preview", "--json").document
-        page = Console(self._services).open(  # type: ignore[arg-type]
-            "merge", db="db", table=self.name.partition(".")[2], source=branch, target="main",
-            how="three-way",
-        )  # fmt: skip
+        page = self._open("merge", source=branch, target="main", how="three-way")
         shown = {each.label: each.value for each in page.at.metric}
         done = self._console(*asked, "--json")
         if done.code:
@@ -225,6 +264,7 @@ def test_counts_of_rows_of_every_kind_of_table_are_those_of_paimon(
     policy = tmp_path / "theirs.yaml"
     policy.write_text(SETTLED)
     found.states()
+    found.pages()
     if not table.kind.evolves:
         for branch in BRANCHES[1:]:
             found.comparison(branch)

@@ -54,6 +54,7 @@ class Kind:
         keys: Nothing for a table without a primary key.
         evolves: Whether branches get columns of their own.
         branch_options: Options that only `dev` has.
+        kind_column: The column that says what kind of change a row is, where one does.
     """
 
     keys: tuple[str, ...] = ("id",)
@@ -61,6 +62,7 @@ class Kind:
     options: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     evolves: bool = False
     branch_options: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    kind_column: str | None = None
 
     @property
     def deletes(self) -> bool:
@@ -71,6 +73,11 @@ class Kind:
     def has_marks(self) -> bool:
         """Whether deletion vectors hide rows."""
         return "deletion-vectors.enabled" in self.options
+
+    @property
+    def has_row_ids(self) -> bool:
+        """Whether each row has an id of its own."""
+        return self.options.get("row-tracking.enabled") == "true"
 
     @property
     def is_compacted(self) -> bool:
@@ -109,12 +116,15 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "first_row": _keyed(merge_engine="first-row", ignore_delete="true", write_only="false"),
     "ignore_delete": _keyed(ignore_delete="true"),
+    "ignore_update_before": _keyed(ignore_update_before="true"),
+    "rowkind_field": Kind(options={"bucket": "1", "rowkind.field": "op"}, kind_column="op"),
     "changelog": _keyed(changelog_producer="lookup", write_only="false"),
     "evolved": Kind(options={"bucket": "1"}, evolves=True),
     "other_options": Kind(options={"bucket": "1"}, branch_options={"target-file-size": "1 mb"}),
     "append": Kind(keys=(), options={"bucket": "-1"}),
     "append_partitioned": Kind(keys=(), partition=("day",), options={"bucket": "-1"}),
     "append_marked": Kind(keys=(), options={"bucket": "-1", **_MARKS}),
+    "append_tracked": Kind(keys=(), options={"bucket": "-1", "row-tracking.enabled": "true"}),
     "append_bucketed": Kind(keys=(), options={"bucket": "2", "bucket-key": "id"}),
     "append_evolved": Kind(keys=(), options={"bucket": "-1"}, evolves=True),
 }
@@ -132,9 +142,10 @@ class RecountedTable:
         self.name, self.kind = f"db.{name}", KINDS[name]
         self._java = java
         self._counts: dict[str, int] = {}
+        named = {} if self.kind.kind_column is None else {self.kind.kind_column: "STRING"}
         java.create_table(
             self.name,
-            COLUMNS,
+            {**COLUMNS, **named},
             partition_keys=self.kind.partition,
             primary_keys=self.kind.keys,
             options={"write-only": "true", **self.kind.options},
@@ -219,9 +230,9 @@ class RecountedTable:
         )  # fmt: skip
         self._delete("main", 5, 6)
         if self.kind.keys and self.kind.deletes and not self.kind.is_compacted:
-            self.on("main").write([_row(7)], kind="-U")
-            self.on("main").write([_row(7, 2)], kind="+U")
-            self.on("main").write([_row(8)], kind="-U")
+            self._write("main", "-U", _row(7))
+            self._write("main", "+U", _row(7, 2))
+            self._write("main", "-U", _row(8))
         if self.kind.is_compacted:
             self.on("main").compact()
         self.on("main").create_tag("base")
@@ -235,6 +246,10 @@ class RecountedTable:
             dev.drop_column("price")
             dev.rename_column("n", "m")
             self.on("main").add_column("extra", "STRING")
+
+    def _write(self, branch: str, kind: str, *rows: Row) -> None:
+        table = self.on(branch)
+        table.write([_shown(table, row, kind) for row in rows], kind=kind)
 
     def _put(self, branch: str, *rows: Row) -> None:
         table = self.on(branch)
@@ -250,12 +265,16 @@ class RecountedTable:
             if held.isdisjoint(shown):
                 table.write(new)
             else:
-                rewrite(table, lambda row: shown.get(row[0], row), new)
+                # A new row gets its id by a commit of its own.
+                added = () if self.kind.has_row_ids else new
+                rewrite(table, lambda row: shown.get(row[0], row), added)
+                if self.kind.has_row_ids and new:
+                    table.write(new)
 
     def _delete(self, branch: str, *ids: int) -> None:
         table = self.on(branch)
         if self.kind.keys:
-            table.delete([_shown(table, _row(each, 5)) for each in ids])
+            self._write(branch, "-D", *(_row(each, 5) for each in ids))
         elif self.kind.has_marks:
             table.delete_positions(positions_of(table, lambda row: row[0] in ids))
         else:
@@ -270,9 +289,9 @@ def _row(number: int, n: int = 0, x: float = 1.5) -> Row:
     return (number, day, n, x, Decimal(number) / 4, at, [x, None], nested)
 
 
-def _shown(table: JavaTable, row: Row) -> Row:
+def _shown(table: JavaTable, row: Row, kind: str = "+I") -> Row:
     given = dict(zip(COLUMNS, row, strict=True))
-    given |= {"w": given["n"], "m": given["n"]}
+    given |= {"w": given["n"], "m": given["n"], "op": kind}
     return tuple(given.get(name) for name in _names(table))
 
 
