@@ -108,6 +108,18 @@ def test_a_page_opened_anew_knows_that_the_rules_stopped_these_heads(tmp_path: P
     assert page.has_button("merge-merge")
 
 
+def test_a_fast_forward_that_the_command_merge_ran_is_red_on_the_page_too(tmp_path: Path) -> None:
+    console = gated(tmp_path)
+    asked = {"table": "air.flights", "branch": "backfill", "target": "main"}
+    decision = console.services.preview_merge(asked)
+    job_id = console.services.start("merge_branch", {**asked, "plan_id": decision.plan.id})
+    _judged(console.services, job_id=job_id)
+    address = {"db": "air", "table": "flights", "source": "backfill"}
+    page = console.open("merge", **address, merged=f"backfill-main:{job_id}")
+    assert "**Blocked by rule `carrier`: 41 of 1,000 rows of the result fail it" in page.text
+    assert not page.has_button("merge-merge")
+
+
 def test_a_table_without_rules_has_no_gate(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS)
     assert "2 rules" not in page.text

@@ -175,7 +175,8 @@ def _show_merge(
     resolution, decision = checked
     arguments = {**given, "policy": reads.policy_of(resolution)}
     if isinstance(decision.plan, FastForwardPlan):
-        _show_forward(identifier, items, decision.plan.move.decision, slot)
+        move = decision.plan.move.decision
+        _show_forward(identifier, items, move, slot, merge_plan_id=decision.plan.id)
         return
     _show_draft(identifier, items, decision, resolution, arguments, slot)
 
@@ -317,13 +318,17 @@ def _show_forward(
     items: Mapping[str, BranchItem],
     plan: ForwardDecision,
     slot: DeltaGenerator,
+    merge_plan_id: str | None = None,
 ) -> None:
     """Draw a merge that takes over a history: its verdict in the bar, its tabs, its dialogs."""
     source, target = items[plan.source], items[plan.target]
+    merge = merge_of_draft(identifier, plan.source, plan.target)
+    if merge is not None and merge.plan_id == merge_plan_id:
+        # The command `merge` runs the same move under the plan of a merge.
+        merge = replace(merge, plan_id=plan.id)
     answer = forward_preview(plan)
     facts = MergeFacts(
-        merge=merge_of_draft(identifier, plan.source, plan.target)
-        or stopped_by_rules(identifier, FastForwardRequest.procedure, plan.id),
+        merge=merge or stopped_by_rules(identifier, FastForwardRequest.procedure, plan.id),
         undo=undo_of_draft(plan.source, plan.target),
         blocks=() if answer is None else answer.blocks,
         **_person(source, Role.EDITOR if answer is None else answer.role),
