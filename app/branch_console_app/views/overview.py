@@ -47,9 +47,9 @@ _MOST_ENTRIES = 20
 _MOST_LINES = 5
 _LONGEST_MESSAGE = 160
 _READ_A_SECOND = 150
-_TABLE = Column(label="Table", weight=3.2)
+_TABLE = Column(label="Table", weight=2.8)
 _KIND = Column(label="Kind", weight=1.5)
-_BRANCHES = Column(label="Branches", weight=1.0, align="right")
+_BRANCHES = Column(label="Branches", weight=1.4, align="right")
 _ROWS = Column(label="Rows", weight=1.8, align="right")
 _HEAD = Column(label="Last commit", weight=1.5)
 _HEALTH = Column(label="Health", weight=1.2)
