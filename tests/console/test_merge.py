@@ -1,5 +1,6 @@
 """Fast-forward: what the page says of a plan, and the command that it sends."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -10,9 +11,10 @@ import pytest
 from branch_console.errors import ErrorKind, StorageError
 from branch_console.jobs.progress import JobState
 from branch_console.operations.branch_requests import FastForwardRequest
+from branch_console.procedures.call.call import Argument
 from branch_console_app.widgets.merge import checking
-from tests.console.pages import Console, air_console, settings
-from tests.console.pretend import NOW, air_warehouse, job
+from tests.console.pages import Console, Page, air_console, settings
+from tests.console.pretend import NOW, air_warehouse, job, snapshot
 
 FLIGHTS = {"db": "air", "table": "flights", "how": "ff"}
 BACKFILL = {**FLIGHTS, "source": "backfill", "do": "merge"}
@@ -252,6 +254,49 @@ def test_a_check_that_takes_long_is_shown_when_it_has_ended(
     answers.set()
     monkeypatch.setattr(checking, "PATIENCE_SECONDS", 30)
     assert page.run().has_button("merge-merge")
+
+
+def test_a_page_stays_while_its_merge_is_checked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console, answers = air_console(tmp_path), Event()
+    plan = console.services.preview_merge
+
+    def slowly(arguments: Mapping[str, Argument]) -> object:
+        answers.wait()
+        return plan(arguments)
+
+    def look(*, waits: bool) -> Page:
+        monkeypatch.setattr(checking, "PATIENCE_SECONDS", 30 if waits else 0.1)
+        return page.run()
+
+    answers.set()
+    page = console.open("merge", **{**FLIGHTS, "how": "three-way"}, source="backfill")
+    tabs = [tab.label for tab in page.at.tabs]
+    assert tabs
+    monkeypatch.setattr(console.services, "preview_merge", slowly)
+    for _ in range(2):
+        answers.clear()
+        for _ in range(2):
+            look(waits=False)
+            assert [tab.label for tab in page.at.tabs] == tabs
+            assert page.has_button("merge-merge")
+            assert "Checking what" not in page.text
+            assert not page.has_button("check-cancel")
+        answers.set()
+        look(waits=True)
+        assert [tab.label for tab in page.at.tabs] == tabs
+        assert page.has_button("merge-merge")
+    # What is known of heads that have moved is not shown.
+    answers.clear()
+    source = console.services.listed[1].branches["backfill"]
+    source.snapshots = (*source.snapshots, snapshot("later", source.snapshots[-1].id + 1))
+    look(waits=False)
+    assert "**Checking what `backfill` would change in `main`.**" in page.text
+    assert not page.at.tabs
+    answers.set()
+    look(waits=True)
+    assert [tab.label for tab in page.at.tabs] == tabs
 
 
 def test_without_a_source_the_page_asks_for_one(tmp_path: Path) -> None:

@@ -157,10 +157,10 @@ def _show_merge(
 ) -> None:
     """Plan the merge that the address asks for, and draw it."""
     asked = merge_arguments(identifier, source, target)
-    subject = (repr(asked), source, target, how)
+    subject, sides = (repr(asked), source, target, how), (items[source], items[target])
     if how == How.FAST_FORWARD:
         plan: ForwardDecision | None = check_merge(
-            slot, subject, (source, target),
+            slot, subject, sides,
             lambda: reads.begin_fast_forward(identifier, source, target),
         )  # fmt: skip
         if plan is not None:
@@ -168,7 +168,7 @@ def _show_merge(
         return
     given = with_reason(asked, f"{source}-{target}")
     checked: tuple[Resolution, MergeDecision] | None = check_merge(
-        slot, subject, (source, target), lambda: reads.begin_merge(asked, given)
+        slot, subject, sides, lambda: reads.begin_merge(asked, given)
     )
     if checked is None:
         return

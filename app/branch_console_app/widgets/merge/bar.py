@@ -26,7 +26,7 @@ from branch_console_app.models.parts.actions import DO, WHAT, Action
 from branch_console_app.models.parts.wording import code, count, prose, shortened
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
-from branch_console_app.widgets.merge.checking import check_again
+from branch_console_app.widgets.merge.checking import forget_check
 from branch_console_app.widgets.merge.draft_jobs import forget_dry_run, forget_jobs
 from branch_console_app.widgets.merge.row_conflicts import (
     MERGE_VIEW,
@@ -212,7 +212,7 @@ def _show_action(
         case NextStep.RESUME:
             _button(action, is_primary=is_primary, then=lambda: _resume(verdict.job_id))
         case NextStep.CHECK:
-            _button(action, is_primary=is_primary, then=check_again)
+            _button(action, is_primary=is_primary, then=forget_check)
         case NextStep.REVIEW:
             _button(action, is_primary=is_primary, then=forget_jobs)
         case NextStep.CHOOSE_SOURCE:

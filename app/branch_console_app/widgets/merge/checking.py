@@ -7,6 +7,7 @@ from typing import Any, Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from branch_console.procedures.browse.page_values import BranchItem
 from branch_console_app import state
 from branch_console_app.models.merge.merge_state import MergeState
 from branch_console_app.reads import Begun, Reading
@@ -21,26 +22,33 @@ _KEY: Final = "merge-check"
 
 @dataclass(slots=True)
 class _Check:
-    """The check that this tab waits for.
+    """The check that this tab waits for, or whose answer it shows.
 
     Attributes:
         subject: The merge that is checked.
+        heads: The heads of both sides when the last check began.
         begun: The check under way; None before it begins, and once its answer is shown or dropped.
+        answer: The last answer; None before there is one.
         is_cancelled: Whether the person no longer waits for it.
     """
 
     subject: object
+    heads: object = None
     begun: Begun[Reading] | None = None
+    answer: Any | None = None
     is_cancelled: bool = False
 
 
 def check_merge(
     slot: DeltaGenerator,
     subject: object,
-    sides: tuple[str, str],
+    sides: tuple[BranchItem, BranchItem],
     begin: Callable[[], Begun[Reading]],
 ) -> Any | None:
     """Return what a merge would do, and draw in its head that this is being checked.
+
+    Each look at the page checks again. While that takes long the last answer is returned, so that
+    the page stays; it is drawn again when the check has ended.
 
     Args:
         slot: The place of the verdict.
@@ -49,31 +57,42 @@ def check_merge(
         begin: Begins the check on the heads as they are now.
 
     Returns:
-        None while it takes long, and after it was cancelled: the head says so.
+        None while a first check takes long, or one after a head moved, and after it was
+        cancelled: the head says so.
     """
+    source, target = (item.name for item in sides)
     check: _Check | None = st.session_state.get(_KEY)
     if check is None or check.subject != subject:
         check = st.session_state[_KEY] = _Check(subject=subject)
     if check.is_cancelled:
-        _draw(slot, MergeState.unchecked(*sides), check_again)
+        _draw(slot, MergeState.unchecked(source, target), forget_check)
         return None
-    with slot.container():
-        draw_verdict(MergeState.loading(*sides))
+    heads = tuple(item.head and item.head.identity for item in sides)
+    if check.answer is not None and check.heads != heads:
+        check.begun = check.answer = None
+    if check.answer is None:
+        with slot.container():
+            draw_verdict(MergeState.loading(source, target))
     for _ in range(2):
-        check.begun = begun = check.begun or begin()
+        if check.begun is None:
+            check.begun, check.heads = begin(), heads
+        begun = check.begun
         if not begun.is_done(within_seconds=PATIENCE_SECONDS):
-            _draw(slot, MergeState.loading(*sides), _cancel, begun)
-            return None
-        check.begun = None
+            if check.answer is None:
+                _draw(slot, MergeState.loading(source, target), _cancel)
+            st.fragment(_follow, run_every=_FOLLOW_SECONDS)(begun)
+            return check.answer
+        check.begun = check.answer = None
         reading = begun.result()
-        # A check that ended while the person looked at other pages may be out of date.
+        # A check that ended while the person looked at other merges may be out of date.
         if state.now_millis() - reading.millis < _KEPT_MILLIS:
             break
-    return reading.value
+    check.answer = reading.value
+    return check.answer
 
 
-def check_again() -> None:
-    """Check the merge after its check was cancelled: the callback of a button."""
+def forget_check() -> None:
+    """Let the next look at a merge check it from the start: also the callback of a button."""
     st.session_state.pop(_KEY, None)
 
 
@@ -81,22 +100,21 @@ def _draw(
     slot: DeltaGenerator,
     verdict: MergeState,
     then: Callable[[], None],
-    begun: Begun[Reading] | None = None,
 ) -> None:
-    """Draw a verdict with its only button; a check under way draws the page when it has ended."""
+    """Draw a verdict with its only button."""
     action = verdict.primary or verdict.secondary
     assert action is not None
-    with slot.container():
-        with st.container(
+    with (
+        slot.container(),
+        st.container(
             horizontal=True, gap="small", vertical_alignment="center", key="merge-verdict"
-        ):
-            draw_verdict(verdict)
-            st.button(
-                action.label, key=f"check-{action.step.name.lower()}", on_click=then,
-                type="secondary" if verdict.primary is None else "primary",
-            )  # fmt: skip
-        if begun is not None:
-            st.fragment(_follow, run_every=_FOLLOW_SECONDS)(begun)
+        ),
+    ):
+        draw_verdict(verdict)
+        st.button(
+            action.label, key=f"check-{action.step.name.lower()}", on_click=then,
+            type="secondary" if verdict.primary is None else "primary",
+        )  # fmt: skip
 
 
 def _follow(begun: Begun[Reading]) -> None:
