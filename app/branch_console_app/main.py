@@ -25,6 +25,7 @@ from branch_console_app.views import (
     sql,
     table,
 )
+from branch_console_app.widgets.merge.checking import forget_check
 from branch_console_app.widgets.parts.help import offer_help
 from branch_console_app.widgets.parts.problem import show_problem
 from branch_console_app.widgets.parts.publishing import show_publishing
@@ -63,6 +64,9 @@ def main() -> None:
     page = st.navigation(list(pages.values()), position="hidden")
     state.go_back_to_left(page.url_path)
     state.announce(page.url_path)
+    if _name_of(page) is not PageName.MERGE:
+        # On other pages people settle conflicts: a check from before that is out of date.
+        forget_check()
     # After the navigation, which names the tab by the page alone.
     st.set_page_config(page_title=_tab_title(page))
     try:

@@ -71,6 +71,11 @@ class Page:
         assert not self.at.exception, self.at.exception
         return self
 
+    def go(self, page: str) -> Page:
+        """Go on to another page in the same tab, with the parameters of the address."""
+        self.at._page_hash = calc_hash("" if page == "overview" else page)
+        return self.run()
+
     def choose(self, label: str, choice: str) -> Page:
         """Choose in a row of buttons, by its label."""
         (group,) = (each for each in self.at.button_group if each.label == label)

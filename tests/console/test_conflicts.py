@@ -1,7 +1,8 @@
 """The resolver on a real table with real conflicts; only the worker is left out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from branch_console_app.models.merge.resolver import TAKE, Decider, decided, edi
 from branch_console_app.models.parts.wording import bare
 from branch_console_app.services import Services
 from branch_console_app.settings import Settings
+from branch_console_app.widgets.merge import checking
 from tests.console.pages import Console, Page
 from tests.support.contested_table import NAME, ContestedTable
 
@@ -402,3 +404,26 @@ def test_no_side_is_offered_whose_rows_a_sequence_field_hides(tmp_path: Path) ->
     merge = Console(services).open("merge", **PLACE, target="main")
     assert "4 conflicts" in merge.text
     assert "conflicts settled" not in merge.text
+
+
+def test_a_check_from_before_a_decision_is_not_taken_for_a_new_one(
+    console: NewConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, answers = console(), Event()
+    plan = opened.services.preview_merge
+
+    def slowly(arguments: Mapping[str, Argument]) -> object:
+        found = plan(arguments)
+        answers.wait()
+        return found
+
+    monkeypatch.setattr(opened.services, "preview_merge", slowly)
+    monkeypatch.setattr(checking, "PATIENCE_SECONDS", 0.1)
+    page = opened.open("merge", **NOTES)
+    assert page.has_button("check-cancel")
+    page.go("conflicts").click("rest-theirs")
+    assert "**7 of 8 conflicts open.**" in page.text
+    answers.set()
+    monkeypatch.setattr(checking, "PATIENCE_SECONDS", 30)
+    page.go("merge")
+    assert "**7 conflicts to settle" in page.text
