@@ -330,6 +330,23 @@ def test_rows_are_compared_by_a_job_that_a_button_starts(console: Console) -> No
     assert not page.at.dataframe
 
 
+@pytest.mark.parametrize(("tab", "button"), [("rows", "cmp-start"), ("quality", "cmp-quality")])
+def test_a_comparison_that_was_cut_off_can_be_resumed(
+    tab: str, button: str, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_job(job_id: str) -> JobView:
+        if job_id != "cut-off":
+            raise NotFound(f"There is no job {job_id}.")
+        return job(job_id, state=JobState.INTERRUPTED)
+
+    monkeypatch.setattr(console.services, "start", lambda *_: "cut-off")
+    monkeypatch.setattr(console.services, "job", find_job)
+    page = console.open("compare", **{**ROWS, "cmp_tab": tab}).click(button)
+    assert "**The job was cut off at “verify files”: no worker runs.**" in page.text
+    assert "are compared.**" not in page.text
+    assert page.has_button("resume-cut-off")
+
+
 def test_rows_that_were_compared_show_each_cell_before_and_after(console: Console) -> None:
     _keep(console, "main", "fixes")
     page = console.open("compare", **ROWS)

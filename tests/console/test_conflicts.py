@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from branch_console.errors import NotFound
 from branch_console.format.identifier import Identifier
+from branch_console.jobs.progress import JobState, JobView
 from branch_console.merge.conflict import ConflictKind
 from branch_console.merge.policy import Policy, PolicyChoice
 from branch_console.merge.policy_draft import (
@@ -22,7 +24,8 @@ from branch_console_app.models.parts.wording import bare
 from branch_console_app.services import Services
 from branch_console_app.settings import Settings
 from branch_console_app.widgets.merge import checking
-from tests.console.pages import Console, Page
+from tests.console.pages import Console, Page, settings
+from tests.console.pretend import job
 from tests.support.contested_table import NAME, ContestedTable
 
 PLACE = {"db": "air", "table": "delays", "source": "fix-delays"}
@@ -427,3 +430,34 @@ def test_a_check_from_before_a_decision_is_not_taken_for_a_new_one(
     monkeypatch.setattr(checking, "PATIENCE_SECONDS", 30)
     page.go("merge")
     assert "**7 conflicts to settle" in page.text
+
+
+def test_a_comparison_that_was_cut_off_says_so_and_is_resumed(
+    table: ContestedTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = Services(settings(tmp_path, warehouse=table.folder))
+    known: dict[str, JobView] = {}
+
+    def start(name: str, arguments: Mapping[str, Argument], key: str) -> str:
+        known[key] = job(key, name=name, state=JobState.INTERRUPTED)
+        return key
+
+    def find_job(job_id: str) -> JobView:
+        if job_id not in known:
+            raise NotFound(f"There is no job {job_id}.")
+        return known[job_id]
+
+    def resume(job_id: str) -> None:
+        known[job_id] = job(job_id, state=JobState.RUNNING)
+
+    monkeypatch.setattr(services, "start", start)
+    monkeypatch.setattr(services, "job", find_job)
+    monkeypatch.setattr(services, "resume_job", resume)
+    page = Console(services).open("conflicts", **PLACE).click("merge-compare")  # type: ignore[arg-type]
+    (job_id,) = known
+    assert "**The job was cut off at “verify files”: no worker runs.**" in page.text
+    assert "Comparing rows." not in page.text
+    assert page.has_button(f"cancel-{job_id}")
+    page.click(f"resume-{job_id}")
+    assert "**Comparing rows.**" in page.text
+    assert not page.has_button(f"resume-{job_id}")

@@ -10,10 +10,11 @@ import streamlit as st
 from branch_console.errors import NotFound, PaimonError
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.procedures.call.call import Argument
+from branch_console.procedures.call.permissions import Role
 from branch_console_app import reads, state
-from branch_console_app.models.parts.wording import prose
+from branch_console_app.models.parts.wording import plain, prose
 from branch_console_app.services import get_services
-from branch_console_app.widgets.parts.confirm import idempotency_key
+from branch_console_app.widgets.parts.confirm import idempotency_key, lacks_role
 from branch_console_app.widgets.parts.job_status import show_progress
 from branch_console_app.widgets.parts.problem import guarded, show_problem
 
@@ -59,25 +60,44 @@ def begin_job(procedure: str, arguments: Mapping[str, Argument], subject: str) -
 
 
 def follow_here(job: JobView, doing: str, waiting: str | None = None) -> None:
-    """Draw a job that has not ended, and draw the page anew when it has.
+    """Draw a job that has not ended, with its buttons, and draw the page anew when it has.
 
     Args:
         job: The job.
         doing: A sentence of Markdown for the time in which it runs.
         waiting: The sentence while it waits for a worker; `doing` if left out.
     """
-    st.fragment(_follow, run_every=1.0)(job.id, doing, waiting or doing)
-    st.button(
-        "Cancel", icon=":material/cancel:", key=f"cancel-{job.id}", on_click=_cancel,
-        args=(job.id,),
-    )  # fmt: skip
+    is_cut_off = job.state is JobState.INTERRUPTED
+    st.fragment(_follow, run_every=1.0)(job.id, doing, waiting or doing, is_cut_off=is_cut_off)
+    with st.container(horizontal=True, gap="small"):
+        if is_cut_off:
+            refused = lacks_role(Role(job.role))
+            st.button(
+                "Resume", icon=":material/resume:", key=f"resume-{job.id}", on_click=_resume,
+                args=(job.id,), help=refused or "Goes on from the last finished step",
+                disabled=refused is not None,
+            )  # fmt: skip
+        st.button(
+            "Cancel", icon=":material/cancel:", key=f"cancel-{job.id}", on_click=_cancel,
+            args=(job.id,),
+        )  # fmt: skip
 
 
-def _follow(job_id: str, doing: str, waiting: str) -> None:
+def _follow(job_id: str, doing: str, waiting: str, *, is_cut_off: bool) -> None:
     job = reads.job(job_id)
     if job.state.is_over:
         reads.forget()
         st.rerun()
+    if (job.state is JobState.INTERRUPTED) != is_cut_off:
+        # The buttons are beside this fragment: the page draws them again with the sentence.
+        st.rerun()
+    if is_cut_off:
+        at = f" at “{plain(job.step)}”" if job.step else ""
+        st.warning(
+            f"**The job was cut off{at}: no worker runs.** It has changed nothing.",
+            icon=":material/pause:",
+        )
+        return
     worker = reads.worker()
     if job.state is JobState.QUEUED and worker is not None and worker.other_store:
         text = f"**{waiting}** {prose(job.message)}"
@@ -92,3 +112,8 @@ def _follow(job_id: str, doing: str, waiting: str) -> None:
 def _cancel(job_id: str) -> None:
     with guarded("The job was not cancelled."):
         get_services().cancel_job(job_id)
+
+
+def _resume(job_id: str) -> None:
+    with guarded("The job was not resumed."):
+        get_services().resume_job(job_id)
