@@ -171,7 +171,7 @@ def test_all_rows_that_fail_are_one_click_away(tmp_path: Path) -> None:
     links = [(text, at) for text, at in page.links() if text.startswith("Open in SQL")]
     # Nothing fails the other rule.
     [(text, at)] = links
-    assert text == "Open in SQL: all of them on `b`"
+    assert text == "Open in SQL: the rows of `b` that fail"
     assert parse_qs(at)["q"] == [query]
 
 

@@ -249,6 +249,7 @@ def test_counts_of_rows_are_those_of_paimon(recount: Callable[[str], Recount], n
     found.states()
     found.comparison("dev")
     assert found.merge("more"), "nothing of it collides"
+    assert found.figures > 25
     print(f"{found.figures} figures of {name} recounted")
 
 

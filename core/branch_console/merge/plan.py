@@ -391,8 +391,9 @@ def plan_object(plan: Plan) -> dict[str, object]:
     """Return a plan as JSON values, as the command line prints it."""
     heads, verdict, cost, found = plan.heads, str(verdict_of(plan)), cost_of(plan), found_by(plan)
     schema = schema_of(plan)
-    # A fast-forward takes over a history, of which no file is looked at here.
-    takes_over = isinstance(plan, FastForwardPlan)
+    # A fast-forward takes over a history, of which no file is looked at here, and what an open
+    # conflict adds or removes is decided by whoever settles it.
+    is_counted = not isinstance(plan, FastForwardPlan) and not conflicts_of(plan)
     return {
         "id": plan.id,
         "verdict": verdict,
@@ -408,13 +409,13 @@ def plan_object(plan: Plan) -> dict[str, object]:
                 "schema": None if schema is None else _schema_object(schema),
                 "strategies": {} if found is None else found.strategies,
                 "known_by": {} if found is None else found.known_by,
-                "files_added": None if takes_over else cost.files_added,
-                "files_deleted": None if takes_over else cost.files_removed,
+                "files_added": cost.files_added if is_counted else None,
+                "files_deleted": cost.files_removed if is_counted else None,
                 "files_restored": cost.files_restored,
                 "files_joined": cost.files_joined,
-                "rows_added": None if conflicts_of(plan) else cost.rows_added,
-                "records_added": None if takes_over else cost.records_added,
-                "bytes_added": None if takes_over else cost.bytes_added,
+                "rows_added": cost.rows_added if is_counted else None,
+                "records_added": cost.records_added if is_counted else None,
+                "bytes_added": cost.bytes_added if is_counted else None,
                 "bytes_to_copy": cost.bytes_to_copy,
                 "buckets_to_compare": cost.buckets_to_compare,
                 "conflicts": [each.to_object() for each in conflicts_of(plan)],

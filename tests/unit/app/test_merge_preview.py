@@ -176,7 +176,7 @@ def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> Non
     settlings = [(each.label, each.number) for each in preview.settlings]
     assert settlings == [("keep added rows as they are", 1)]
     assert figures(preview) == {"Conflicts": "1"}
-    assert added_in_json(preview) == (None, -10)
+    assert added_in_json(preview) == (None, None)
     assert preview.reasons == ("Rows and data files are counted once all conflicts are settled.",)
     (line,) = preview.conflicts
     assert (line.rule, line.ours, line.theirs) == (

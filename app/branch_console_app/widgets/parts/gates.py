@@ -136,7 +136,7 @@ def _show_finding(finding: RuleFinding, everything: FailingRows) -> None:
     query = everything.queries.get(finding.rule)
     if finding.failures and verdict is not GateVerdict.PASS and query is not None:
         state.link(
-            PageName.SQL, f"Open in SQL: all of them on {code(everything.branch)}", here(),
+            PageName.SQL, f"Open in SQL: the rows of {code(everything.branch)} that fail", here(),
             view={"q": text_for_address(query)}, icon=":material/database_search:",
         )  # fmt: skip
 
