@@ -126,24 +126,33 @@ def list_references(
         StorageError: The store did not answer.
     """
     references, unread = find_references(table)
-    _check_read(table, [each for each in unread if each.expiry not in expiries])
+    check_read(table, [each for each in unread if each.expiry not in expiries])
     return references
 
 
-def references_without(
-    table: FileStoreTable,
-) -> tuple[tuple[Reference, ...], PaimonError | None]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferencesWithout:
+    """The references of a table one of whose branches is about to go.
+
+    Attributes:
+        found: Those that can be read.
+        own_error: Why those of the branch are not among them; None if they are. It needs nothing
+            once it is gone.
+        others: The references of all others that could not be read. These may need any file.
+    """
+
+    found: tuple[Reference, ...]
+    own_error: PaimonError | None
+    others: tuple[UnreadReferences, ...]
+
+
+def references_without(table: FileStoreTable) -> ReferencesWithout:
     """Return every reference of a table one of whose branches is about to go.
 
     Args:
-        table: The table on that branch. If it cannot be read, its references are left out: it
-            needs nothing once it is gone.
-
-    Returns:
-        The references, and why those of the branch are not among them; None if they are.
+        table: The table on that branch.
 
     Raises:
-        FormatError: As `list_references`, of all other branches.
         StorageError: The store did not answer.
     """
     references, unread = find_references(table)
@@ -154,11 +163,14 @@ def references_without(
         if (each.branch, each.expiry) == (table.branch, None)
         and each.error.kind is not ErrorKind.INVALID_NAME
     ]
-    _check_read(table, [each for each in unread if each not in own])
-    return references, own[0].error if own else None
+    return ReferencesWithout(
+        found=references,
+        own_error=own[0].error if own else None,
+        others=tuple(each for each in unread if each not in own),
+    )
 
 
-def _check_read(table: FileStoreTable, unread: Sequence[UnreadReferences]) -> None:
+def check_read(table: FileStoreTable, unread: Iterable[UnreadReferences]) -> None:
     """Refuse to take a file from a table of which some references cannot be read.
 
     Raises:
@@ -186,7 +198,10 @@ def broken_branch(
     if branch == MAIN_BRANCH:
         advice = f"run branch-console doctor {name} --deep, which says how to go on"
     if expiry is not None:
-        advice = f"undo operation {expiry}, which took it, or wait for the end of its grace"
+        advice = (
+            f"undo operation {expiry}, which took it, or wait for the end of its grace, after "
+            "which the next expiry of snapshots lets go of it"
+        )
     return FormatError(
         f"Branch {branch!r} of {name} is broken and may need any file, so no file may leave the "
         f"table: {advice}. {error.message}",

@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-import pyarrow as pa
-
 from branch_console.commit.base.read_holds import read_holds
 from branch_console.commit.branch.branch_move import move_branch
 from branch_console.diff.expiry.retention import HoldKind, TableHold
@@ -60,8 +58,8 @@ from branch_console.procedures.maintenance.release_files import (
     REMOVED,
     FilesToRelease,
     Released,
-    find_files_to_release,
-    release,
+    find_files_of_broken,
+    release_unless_blocked,
     size_of,
 )
 from branch_console.procedures.run.open_operation import Operation
@@ -130,7 +128,7 @@ def _plan(
     found = _files_of(warehouse, branch, tags)
     files, readers = found.files, _readers(warehouse, branch)
     consequences = (
-        *_consequences(leaving, tags, files, grace_millis),
+        *_consequences(leaving, tags, found, grace_millis),
         *found.left_as_orphans,
     )
     preview = Preview(
@@ -147,14 +145,14 @@ def _plan(
             *membership_blocks(warehouse, branch, is_drop=True),
             *leaving.obstacles,
             *standing_blocks(branch, leaving.events, tags, warehouse.catalog_references),
-            *_promise_blocks(warehouse, leaving),
+            *_promise(warehouse, leaving, is_broken=bool(found.unread)),
             *obstacles(warehouse, table, call),
             *consequences,
             *map(_reader_text, readers),
         ),
         typed_name=branch.branch,
         role=Role.OPERATOR,
-        undo=_undo_text(grace_millis),
+        undo=_undo_text(grace_millis, is_blocked=found.blocked_by is not None),
         holds=readers,
     )
     return PlannedOperation(
@@ -187,11 +185,11 @@ def _finish_release(
     operation: Operation, journal: DropBranchJournal, planned: BranchRelease
 ) -> Receipt:
     """Retire the names of a branch, and remove its files if there is no grace."""
-    operation_id, move, grace = operation.intent.operation_id, journal.move, planned.grace_millis
+    move, grace = journal.move, planned.grace_millis
     claim_maintenance(operation)
     _retire(operation, journal)
     # From here on the claim is kept until recovery if anything fails: files may be gone by then.
-    released = release(operation, () if grace else (operation_id,))
+    released = Released() if grace else release_unless_blocked(operation, planned.tags)
     receipt = receipt_of(
         operation,
         moves=(head_gone(move),),
@@ -255,15 +253,21 @@ def _files_of(
     """Return the files that nothing needs once the branch and its tags are gone."""
     going: list[Reference] = []
     kept: list[Reference] = []
-    references, error = references_without(branch)
-    for reference in references:
+    references = references_without(branch)
+    for reference in references.found:
         is_own = reference.branch == branch.branch and reference.expiry is None
         is_tag = reference.kind is ReferenceKind.TAG and (
             BranchTag(branch=reference.branch, name=reference.name) in tags
         )
         (going if is_own or is_tag else kept).append(reference)
-    found = find_files_to_release(warehouse, branch, going, kept)
-    return found if error is None else replace(found, unread=(error.message, *found.unread))
+    return find_files_of_broken(
+        warehouse,
+        branch,
+        going,
+        kept,
+        own_error=references.own_error,
+        unread=references.others,
+    )
 
 
 def _readers(warehouse: Warehouse, branch: FileStoreTable) -> tuple[TableHold, ...]:
@@ -294,11 +298,18 @@ def _reader_text(hold: TableHold) -> Consequence:
 
 
 def _consequences(
-    leaving: LeavingBranch, tags: Sequence[BranchTag], files: pa.Table, grace_millis: int
+    leaving: LeavingBranch, tags: Sequence[BranchTag], found: FilesToRelease, grace_millis: int
 ) -> Iterator[Consequence]:
     yield from leaving.lost
+    files = found.files
     exclusive = f"{count(files.num_rows, 'file')} with {size_of(files):,} bytes of data"
-    if not files.num_rows:
+    if found.blocked_by is not None:
+        yield keeps(
+            "No file is removed: another branch cannot be read either, and may need any. The first "
+            "expiry of the table once all can be read removes those that only this branch names.",
+            (found.blocked_by,),
+        )
+    elif not files.num_rows:
         yield keeps("No file is removed: no file is known that only this branch needs.")
     elif grace_millis:
         yield loses(
@@ -315,27 +326,39 @@ def _consequences(
     yield keeps("Files that another branch, a tag, a changelog or an undo needs stay.")
 
 
-def _promise_blocks(warehouse: Warehouse, leaving: LeavingBranch) -> Iterator[Consequence]:
+def _promise(
+    warehouse: Warehouse, leaving: LeavingBranch, *, is_broken: bool
+) -> Iterator[Consequence]:
+    """The undo that needs this branch. One that is broken may go before; see decision 0069."""
     promised = rescued_for(leaving.move.source, leaving.events)
     if promised is None:
         return
     until = promised.time_millis + UNDO_WINDOW_MILLIS
-    if warehouse.clock() < until:
+    if warehouse.clock() >= until:
+        return
+    undo = f"Undo of operation {promised.operation_id} ({promised.kind})"
+    if is_broken:
+        yield loses(
+            f"{undo} ends before {moment_text(until)}, until when it is promised: the branch "
+            "cannot be read, and no cleaning frees a file of the table while it is there."
+        )
+    else:
         yield blocks(
-            f"Undo of operation {promised.operation_id} ({promised.kind}) is promised until "
-            f"{moment_text(until)}, and brings back what this branch keeps. Release it after "
-            "that, or undo that operation first.",
+            f"{undo} is promised until {moment_text(until)}, and brings back what this branch "
+            "keeps. Release it after that, or undo that operation first.",
             ErrorKind.FILES_IN_USE,
         )
 
 
-def _undo_text(grace_millis: int) -> str:
-    if not grace_millis:
-        return "There is no undo: the files are removed at once."
-    return (
-        f"Undo brings the branch back for {_minutes(grace_millis)} at least; after that, the next "
-        "expiry of the table removes its files."
-    )
+def _undo_text(grace_millis: int, *, is_blocked: bool) -> str:
+    if grace_millis:
+        return (
+            f"Undo brings the branch back for {_minutes(grace_millis)} at least; after that, the "
+            "next expiry of the table removes its files."
+        )
+    if is_blocked:
+        return "Undo brings the branch back until an expiry of the table can remove its files."
+    return "There is no undo: the files are removed at once."
 
 
 def _notes(branch: str, grace_millis: int, released: Released) -> Iterator[str]:
@@ -349,6 +372,12 @@ def _notes(branch: str, grace_millis: int, released: Released) -> Iterator[str]:
         yield (
             f"Branch {branch!r} is gone. No file was removed: operation {released.waits_for} is "
             "open and may need some. They go with the next expiry."
+        )
+    elif released.blocked_by is not None:
+        yield (
+            f"Branch {branch!r} is gone. No file was removed, as another branch cannot be read: "
+            "they go with the first expiry of the table once all can be read. "
+            f"{released.blocked_by}"
         )
     else:
         yield (

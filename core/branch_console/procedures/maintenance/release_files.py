@@ -5,7 +5,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ from branch_console.commit.base.read_holds import read_holds
 from branch_console.commit.journal import Journal
 from branch_console.commit.rows import row_write, staged_rows
 from branch_console.diff.expiry.reachability import ReferredManifests, reach, unbalanced
-from branch_console.errors import ErrorKind, FormatError
+from branch_console.errors import ErrorKind, FormatError, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.branches import BranchRelease, BranchTag, DropBranchJournal
 from branch_console.format.journals.catalog_merge import CATALOG_MERGE_JOURNAL
@@ -40,7 +40,10 @@ from branch_console.maintenance.named_files import (
 from branch_console.maintenance.references import (
     Reference,
     ReferenceKind,
+    UnreadReferences,
     broken_branch,
+    check_read,
+    find_references,
     list_references,
     retired_branches,
     retired_operations,
@@ -81,6 +84,7 @@ class Released:
         gone: How many of the files to remove were gone already.
         tags: How many tags it removed that only kept removed files.
         waits_for: The operation or read that the files wait for; nothing was removed then.
+        blocked_by: Why it is not known which files are needed; nothing was removed then.
     """
 
     files: int = 0
@@ -88,6 +92,7 @@ class Released:
     gone: int = 0
     tags: int = 0
     waits_for: str | None = None
+    blocked_by: str | None = None
 
 
 def find_released_files(
@@ -138,10 +143,12 @@ class FilesToRelease:
         files: Columns of RELEASED_FILES.
         unread: What is wrong with those references whose files cannot be found. Such files stay,
             as orphans.
+        blocked_by: Why it is not known which files others need, so that none goes now.
     """
 
     files: pa.Table
     unread: tuple[str, ...] = ()
+    blocked_by: str | None = None
 
     @property
     def left_as_orphans(self) -> tuple[Consequence, ...]:
@@ -187,6 +194,72 @@ def find_files_to_release(
         unread = tuple(dict.fromkeys(error.message for _, error in damage if error is not None))
     files = find_released_files(warehouse, table, readable, kept)
     return FilesToRelease(files=files, unread=unread)
+
+
+def find_files_of_broken(
+    warehouse: Warehouse,
+    table: FileStoreTable,
+    going: Sequence[Reference],
+    kept: Sequence[Reference],
+    *,
+    own_error: PaimonError | None,
+    unread: Sequence[UnreadReferences],
+) -> FilesToRelease:
+    """Decide which files go with a branch, also if it and others cannot be read.
+
+    A branch that cannot be read may go although others cannot be read either: no file goes with it
+    then. Else none of them could ever go first.
+
+    Args:
+        warehouse: As for `find_released_files`.
+        table: The same.
+        going: The same.
+        kept: The same.
+        own_error: Why references of the branch are not among those that go; None if they are.
+        unread: References that stay and could not be read.
+
+    Raises:
+        FormatError: A reference that stays cannot be read, and all that go can.
+    """
+    own = () if own_error is None else (own_error.message,)
+    try:
+        check_read(table, unread)
+        found = find_files_to_release(warehouse, table, going, kept)
+    except FormatError:
+        damage = (_find_damage(table, each) for each in going)
+        messages = (*own, *(each.message for each in damage if each is not None))
+        broken = find_broken_owner(table, kept, unread)
+        if not messages or broken is None:
+            raise
+        return FilesToRelease(
+            files=RELEASED_FILES.empty_table(),
+            unread=tuple(dict.fromkeys(messages)),
+            blocked_by=broken.message,
+        )
+    return replace(found, unread=(*own, *found.unread))
+
+
+def find_broken_owner(
+    table: FileStoreTable, kept: Sequence[Reference], unread: Sequence[UnreadReferences]
+) -> FormatError | None:
+    """Return the error of a branch that stays and cannot be read; None if all can.
+
+    Args:
+        table: The table on any branch.
+        kept: The references that stay and were read.
+        unread: Those that stay and could not be read.
+    """
+    try:
+        check_read(table, unread)
+        try:
+            read_named_files(table, [lists_of(each) for each in kept])
+        except FormatError:
+            # Only a broken table is worth looking at piece by piece.
+            check_readable(table, kept)
+            raise
+    except FormatError as error:
+        return error
+    return None
 
 
 def check_readable(table: FileStoreTable, references: Iterable[Reference]) -> None:
@@ -358,6 +431,37 @@ def release(operation: Operation, expiries: Collection[str]) -> Released:
     )
     _forget(operation, expiries)
     return released
+
+
+def release_unless_blocked(operation: Operation, tags: Collection[BranchTag]) -> Released:
+    """Remove the files of names that the operation itself retired, unless another is broken.
+
+    Then no file goes, and the names stay retired until an expiry can take their files.
+
+    Args:
+        operation: The operation.
+        tags: The tags that go with the names.
+
+    Raises:
+        FormatError: What the table needs is not known any more; files may be gone by then.
+    """
+    table, own = operation.table, operation.intent.operation_id
+    is_begun = find_release_list(table, operation.warehouse.store, own) is not None
+    if not is_begun and find_released(operation) is None:
+        references, unread = find_references(table)
+        kept = [
+            each
+            for each in references
+            if each.expiry != own
+            and not (
+                each.kind is ReferenceKind.TAG
+                and BranchTag(branch=each.branch, name=each.name) in tags
+            )
+        ]
+        broken = find_broken_owner(table, kept, [each for each in unread if each.expiry != own])
+        if broken is not None:
+            return Released(blocked_by=broken.message)
+    return release(operation, (own,))
 
 
 def find_reader(
