@@ -20,7 +20,7 @@ from branch_console.errors import ErrorKind, FormatError, NotFound, PaimonError,
 from branch_console.format.catalog.catalog_version import CatalogVersion
 from branch_console.format.data_types import DataField, parse_data_type
 from branch_console.format.followed_branch import DepartedBranch, find_departed
-from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.identifier import MAIN_BRANCH, RESCUE_PREFIX, Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.options import Options
 from branch_console.format.receipt import Counts, HeadMove, Receipt
@@ -611,7 +611,8 @@ def _figure(table: PretendTable, number: int | None) -> RowFigure:
 
 def _item(table: PretendTable) -> TableItem:
     main = table.branches.get(MAIN_BRANCH)
-    broken = tuple(name for name, branch in table.branches.items() if branch.error)
+    unreadable = [name for name, branch in table.branches.items() if branch.error]
+    broken = tuple(name for name in unreadable if not name.startswith(RESCUE_PREFIX))
     health = Health.HEALTHY
     if broken:
         health = Health.AT_RISK
@@ -630,6 +631,7 @@ def _item(table: PretendTable) -> TableItem:
         figure=total_of(table, main.head) if main and readable else NOTHING_COUNTED,
         branches=BranchCounts.of(table.branches) if readable else None,
         broken_branches=broken,
+        broken_rescues=tuple(name for name in unreadable if name.startswith(RESCUE_PREFIX)),
         last_event=table.events[-1] if table.events else None,
         error=table.error,
     )

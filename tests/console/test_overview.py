@@ -3,12 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
-from branch_console.errors import StorageError
+from branch_console.errors import ErrorKind, FormatError, StorageError
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.jobs.progress import JobState
 from branch_console_app.state import now_millis
 from tests.console.pages import Console, air_console, settings
-from tests.console.pretend import HOUR, NOW, PretendServices, air_warehouse, job
+from tests.console.pretend import HOUR, NOW, PretendBranch, PretendServices, air_warehouse, job
 
 
 def event(
@@ -35,6 +35,30 @@ def test_a_broken_table_is_named_with_its_file_and_spoils_no_other(tmp_path: Pat
     assert "/warehouse/air.db/weather/schema/schema-0" in page.text
     assert "`half-made`" in page.text
     assert ":gray[sea.]empty" in [label for label, _ in page.links()]
+
+
+def test_a_dropped_branch_that_stops_the_cleaning_is_named_until_it_is_released(
+    tmp_path: Path,
+) -> None:
+    console = air_console(tmp_path)
+    flights = console.services.listed[1]
+    broken = FormatError("A list is missing.", kind=ErrorKind.FILES_MISSING)
+    flights.branches["rescue-0b"] = PretendBranch("rescue-0b", (), error=broken)
+    page = console.open()
+    assert (
+        "No cleaning frees a file of **air\\.flights** until `rescue-0b` is released: it cannot be "
+        "read, so it may need any." in page.text
+    )
+    way_out = [query for label, query in page.links() if label == "See cause and fix"]
+    assert any("branch=rescue-0b" in query for query in way_out)
+    # Its card says why, that it can go now, and what ends with it.
+    card = console.open("branches", db="air", table="flights", branch="rescue-0b")
+    assert "No cleaning frees a file of the table until it is released." in card.text
+    assert "it can be released at once, and undo of the operation that made it ends" in card.text
+    assert "Nothing else is affected" not in card.text
+    # One that can be read needs no attention.
+    del flights.branches["rescue-0b"]
+    assert "No cleaning frees" not in console.open().text
 
 
 def test_names_are_text(tmp_path: Path) -> None:

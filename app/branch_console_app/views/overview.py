@@ -131,7 +131,7 @@ def _show_state(
         if not is_reading:
             # The lists around this part can now be sorted and filled: draw them anew, once.
             st.rerun()
-    _show_attention([item for item in items if item.health is not Health.HEALTHY], place)
+    _show_attention(items, place)
     words = totals_words(items, tables=len(names))
     if is_reading:
         words += f" :gray[{count(len(items))} of {count(len(names))} tables read]"
@@ -147,7 +147,11 @@ def _show_empty() -> None:
 
 def _show_attention(items: Sequence[TableItem], place: Location) -> None:
     """Draw what cannot be read, a line each, which opens it with its way out."""
-    lines = [(item, branch) for item in items for branch in item.broken_branches or (None,)]
+    at_risk = [item for item in items if item.health is not Health.HEALTHY]
+    lines = [
+        *((item, branch) for item in at_risk for branch in item.broken_branches or (None,)),
+        *((item, branch) for item in items for branch in item.broken_rescues),
+    ]
     if not lines:
         return
     with st.container(border=True, key="card-attention"):
@@ -165,10 +169,13 @@ def _show_finding(item: TableItem, branch: str | None, place: Location) -> None:
     table = plain(name.table_name)
     if branch is not None:
         st.markdown(":orange[△]", width="content")
-        st.markdown(
-            f"Branch {code(branch)} of **{table}** cannot be read. The other branches are fine.",
-            width="stretch",
-        )
+        words = f"Branch {code(branch)} of **{table}** cannot be read. The other branches are fine."
+        if branch in item.broken_rescues:
+            words = (
+                f"No cleaning frees a file of **{table}** until {code(branch)} is released: it "
+                "cannot be read, so it may need any."
+            )
+        st.markdown(words, width="stretch")
         state.link(
             PageName.BRANCHES, "See cause and fix", target.at_branch(branch),
             icon=":material/healing:",

@@ -47,7 +47,9 @@ def test_a_branch_whose_head_lost_a_manifest_list_is_broken_and_main_is_not(
     assert table.broken_branches == ("dev",)
 
 
-def test_a_broken_branch_that_was_dropped_needs_no_attention_any_more(bench: BranchBench) -> None:
+def test_a_broken_branch_that_was_dropped_is_no_risk_and_told_until_it_is_released(
+    bench: BranchBench,
+) -> None:
     dev = bench.table("dev")
     head = dev.head()
     assert head is not None
@@ -55,10 +57,14 @@ def test_a_broken_branch_that_was_dropped_needs_no_attention_any_more(bench: Bra
     rescue = bench.call("drop_branch", branch="dev").rescue_branch
     (table,) = list_tables(bench.warehouse())
     assert (table.health, table.broken_branches) == (Health.HEALTHY, ())
+    assert table.broken_rescues == (rescue,)
     # It can still be restored, and its own line says that it cannot be read.
     items = {item.name: item for item in list_branches(bench.warehouse(), bench.identifier)}
     assert rescue is not None
     assert items[rescue].health is Health.BROKEN
+    bench.call("release_branch", operation="away", branch=rescue)
+    (table,) = list_tables(bench.warehouse())
+    assert table.broken_rescues == ()
 
 
 def test_columns_that_two_branches_added_under_one_id_are_two_columns(bench: BranchBench) -> None:

@@ -16,15 +16,21 @@ from branch_console_app.widgets.parts.dialogs import offer
 from branch_console_app.widgets.parts.problem import guarded
 
 _FILES = "br_files"
+_STOPS_CLEANING = (
+    "No cleaning frees a file of the table until it is released. As it cannot be read, it can be "
+    "released at once, and undo of the operation that made it ends then."
+)
 
 
 def show_broken_branch(
     item: BranchItem, error: PaimonError, identifier: Identifier, place: Location
 ) -> None:
     """Draw what is inside the card, below the name of the branch."""
-    st.error(f"{prose(broken_sentence(error))} Nothing else is affected.", icon=":material/error:")
+    is_rescue = item.name.startswith(RESCUE_PREFIX)
+    affected = _STOPS_CLEANING if is_rescue else "Nothing else is affected."
+    st.error(f"{prose(broken_sentence(error))} {affected}", icon=":material/error:")
     with st.container(horizontal=True, gap="small", key="branch-commands"):
-        if item.name.startswith(RESCUE_PREFIX):
+        if is_rescue:
             offer(
                 Action.RELEASE, "Release…", icon=":material/delete_forever:", key="do-release",
                 what=item.name,

@@ -47,6 +47,8 @@ class TableItem:
         figure: Rows of the head of main; at most how many where deletion vectors hide some.
         branches: How many there are, main among them; None if they could not be listed.
         broken_branches: Names of the branches that cannot be read, without rescue branches.
+        broken_rescues: Names of the rescue branches that cannot be read. No cleaning frees a file
+            of the table while there is one.
         last_event: The newest entry of the ledger.
     """
 
@@ -61,6 +63,7 @@ class TableItem:
     figure: RowFigure = NOTHING_COUNTED
     branches: BranchCounts | None = None
     broken_branches: tuple[str, ...] = ()
+    broken_rescues: tuple[str, ...] = ()
     last_event: LineageEvent | None = None
     error: PaimonError | None = None
 

@@ -161,12 +161,11 @@ def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
     # Main is the table itself, whose head was checked.
     branches = [state for state in states if state.name not in hidden | {MAIN_BRANCH}]
     are_readable = table.reader.map_parallel(lambda state: _is_readable(table, state), branches)
-    # What was dropped is put away already: its rescue branch asks nobody for anything.
-    failed = tuple(
-        state.name
-        for state, is_it in zip(branches, are_readable, strict=True)
-        if not is_it and not state.name.startswith(RESCUE_PREFIX)
-    )
+    unreadable = [
+        state.name for state, is_it in zip(branches, are_readable, strict=True) if not is_it
+    ]
+    # What was dropped is put away already: its rescue branch makes the table no risk.
+    failed = tuple(name for name in unreadable if not name.startswith(RESCUE_PREFIX))
     return TableItem(
         identifier=entry.identifier,
         path=entry.path,
@@ -181,6 +180,7 @@ def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
         ),
         branches=BranchCounts.of(state.name for state in branches),
         broken_branches=failed,
+        broken_rescues=tuple(name for name in unreadable if name.startswith(RESCUE_PREFIX)),
         last_event=events[-1] if events else None,
     )
 
