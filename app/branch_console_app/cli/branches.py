@@ -66,7 +66,6 @@ from branch_console_app.cli.preview_text import (
     refusal_of,
 )
 from branch_console_app.cli.request_options import AskedRequest, takes
-from branch_console_app.models.jobs.receipt_text import reason_of
 from branch_console_app.models.jobs.target_words import target_words
 
 if TYPE_CHECKING:
@@ -264,6 +263,9 @@ def print_result(result: CallResult) -> None:
 
 def print_receipt(found: Receipt) -> None:
     """Print what an operation did."""
+    # It reads a statement, and brings the parser along.
+    from branch_console_app.models.jobs.receipt_text import reason_of  # noqa: PLC0415
+
     counts = found.counts
     figures = (
         (counts.snapshots_added, "snapshot", "added"),

@@ -101,6 +101,7 @@ CASES: dict[str, Steps] = {
     "fence_branch": lambda bench: {**_branch(bench), "fenced": False},
     "repair_branch": _broken,
     "replace_main": _ahead,
+    "fast_forward": _ahead,
     "merge_branch": _ahead,
     "cherry_pick": lambda bench: {**_ahead(bench), "snapshot": 2},
     "revert": lambda bench: {**_twice(bench), "snapshot": 2},
