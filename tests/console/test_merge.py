@@ -376,3 +376,15 @@ def test_the_path_on_top_names_the_source_that_is_chosen(tmp_path: Path) -> None
     box.select(other)
     query = page.run().at.query_params
     assert (query["source"], query["branch"]) == ("archive-2012", "archive-2012")
+
+
+def test_a_rescue_branch_with_nothing_new_is_released_and_not_dropped(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    branches = console.services.listed[1].branches
+    main = branches["main"]
+    branches["rescue-0a"] = replace(main, name="rescue-0a", snapshots=main.snapshots[:5])
+    page = console.open("merge", **FLIGHTS, source="rescue-0a")
+    assert "`main` already has every change of `rescue-0a`." in page.text
+    assert not page.has_button("merge-drop_source")
+    query = page.click("merge-release_source").at.query_params
+    assert (query["do"], query["what"]) == ("release-branch", "rescue-0a")

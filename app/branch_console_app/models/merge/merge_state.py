@@ -7,6 +7,7 @@ from typing import Final, assert_never
 
 from branch_console.diff.fast_forward import ForwardDecision, Verdict
 from branch_console.errors import ErrorKind
+from branch_console.format.identifier import MAIN_BRANCH, RESCUE_PREFIX
 from branch_console.jobs.progress import JobState, JobView, TargetMove
 from branch_console.merge.plan import (
     FastForwardPlan,
@@ -111,6 +112,7 @@ class NextStep(StrEnum):
     SHOW_COMMITS = "show commits"
     CHOOSE_SOURCE = "choose another source"
     DROP_SOURCE = "drop source"
+    RELEASE_SOURCE = "release source"
     REMEDY = "clear the way"
     COMPARE_SIDES = "compare both branches"
     SETTLE = "settle conflicts"
@@ -501,12 +503,17 @@ def _decided_by_heads(plan: Plan) -> MergeState | None:
 
 
 def _up_to_date(source: str, target: str) -> MergeState:
-    drop = MergeAction(step=NextStep.DROP_SOURCE, label=f"Drop {plain(source)}…")
+    # To drop a rescue branch makes another one; to release it is what frees its files.
+    drop = (
+        MergeAction(step=NextStep.RELEASE_SOURCE, label=f"Release {plain(source)}…")
+        if source.startswith(RESCUE_PREFIX)
+        else MergeAction(step=NextStep.DROP_SOURCE, label=f"Drop {plain(source)}…")
+    )
     return MergeState(
         standing=MergeStanding.UP_TO_DATE,
         sentence=f"{code(target)} already has every change of {code(source)}.",
         primary=MergeAction(step=NextStep.CHOOSE_SOURCE, label="Choose another source"),
-        secondary=None if source == "main" else drop,
+        secondary=None if source == MAIN_BRANCH else drop,
     )
 
 

@@ -50,6 +50,7 @@ _ICONS = {
     NextStep.SHOW_COMMITS: "timeline",
     NextStep.CHOOSE_SOURCE: "account_tree",
     NextStep.DROP_SOURCE: "delete",
+    NextStep.RELEASE_SOURCE: "delete_forever",
     NextStep.REMEDY: "arrow_forward",
     NextStep.COMPARE_SIDES: "compare_arrows",
     NextStep.SETTLE: "call_split",
@@ -245,10 +246,11 @@ def _show_action(
         case NextStep.SHOW_COMMITS:
             if _button(action, is_primary=is_primary):
                 state.go_to(PageName.SNAPSHOTS, place)
-        case NextStep.DROP_SOURCE:
+        case NextStep.DROP_SOURCE | NextStep.RELEASE_SOURCE:
             if _button(action, is_primary=is_primary):
-                dropped = {DO: str(Action.DROP), WHAT: source}
-                state.go_to(PageName.BRANCHES, here().at_branch(source), **dropped)
+                is_rescue = action.step is NextStep.RELEASE_SOURCE
+                dialog = {DO: str(Action.RELEASE if is_rescue else Action.DROP), WHAT: source}
+                state.go_to(PageName.BRANCHES, here().at_branch(source), **dialog)
         case NextStep.COMPARE_SIDES:
             if _button(action, is_primary=is_primary):
                 state.go_to(PageName.COMPARE, place, cmp_a=target, cmp_b=source)
