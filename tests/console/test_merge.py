@@ -370,12 +370,18 @@ def test_the_same_command_for_other_surfaces(tmp_path: Path) -> None:
 
 
 def test_the_path_on_top_names_the_source_that_is_chosen(tmp_path: Path) -> None:
-    page = air_console(tmp_path).open("merge", **FLIGHTS, branch="backfill", source="backfill")
+    page = air_console(tmp_path).open(
+        "merge", **FLIGHTS, branch="backfill", snap="backfill:12", source="backfill"
+    )
     (box,) = (each for each in page.at.selectbox if each.label == "Source")
     (other,) = (name for name in box.options if name.startswith("archive-2012"))
     box.select(other)
     query = page.run().at.query_params
     assert (query["source"], query["branch"]) == ("archive-2012", "archive-2012")
+    assert "snap" not in query
+    for swapped in ("main", "archive-2012"):
+        query = page.click("ff-swap").at.query_params
+        assert (query["source"], query["branch"]) == (swapped, swapped)
 
 
 def test_a_rescue_branch_with_nothing_new_is_released_and_not_dropped(tmp_path: Path) -> None:

@@ -50,7 +50,14 @@ from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.views import catalog_merge
 from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
-from branch_console_app.widgets.merge.bar import TAB, Draft, show_sides, show_state, swap_sides
+from branch_console_app.widgets.merge.bar import (
+    TAB,
+    Draft,
+    show_sides,
+    show_state,
+    source_view,
+    swap_sides,
+)
 from branch_console_app.widgets.merge.checking import check_merge
 from branch_console_app.widgets.merge.confirm import show_merge_dialog
 from branch_console_app.widgets.merge.draft_jobs import (
@@ -533,5 +540,4 @@ def _standing(item: BranchItem) -> str:
 def _choose(name: str, key: str, known: list[str] | list[How]) -> None:
     chosen = state.value_of(key)
     if chosen in known:
-        # The path on top of the page names the source.
-        state.set_parameters({name: chosen, **({"branch": chosen} if name == "source" else {})})
+        state.set_parameters(source_view(chosen) if name == "source" else {name: chosen})

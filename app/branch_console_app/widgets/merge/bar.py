@@ -157,7 +157,12 @@ def _show_more(draft: Draft) -> None:
 
 def swap_sides(source: str, target: str) -> None:
     """Have the merge go the other way: the callback of a button."""
-    state.set_parameters({"source": target, "target": source})
+    state.set_parameters({**source_view(target), "target": source})
+
+
+def source_view(source: str) -> dict[str, str | None]:
+    """Return the parameters that choose a source: the path on top of the page names it as well."""
+    return {"source": source, "branch": source, "snap": None}
 
 
 def open_tab(tab: MergeTab) -> None:
