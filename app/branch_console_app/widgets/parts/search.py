@@ -24,12 +24,25 @@ from branch_console_app.widgets.parts.dialogs import leave_dialog
 _KEYS: Final = "Mod+K"
 _FOCUS: Final = """<script>
 (() => {
-  // A dialog takes the focus once it is drawn, so the field asks for it for a moment.
+  // A dialog takes the focus once it is drawn, so the field asks for it until then; whoever
+  // presses a key or clicks meanwhile has chosen where the focus is.
   const until = performance.now() + 500;
+  let isOver = false;
+  const end = () => {
+    isOver = true;
+    ["keydown", "pointerdown"].forEach((name) => removeEventListener(name, end, true));
+  };
+  ["keydown", "pointerdown"].forEach((name) => addEventListener(name, end, true));
+  let wasTaken = false;
   const ask = () => {
+    if (isOver) return;
     const field = document.querySelector(".st-key-search-words input");
-    if (field && document.activeElement !== field) { field.focus(); field.select(); }
-    if (performance.now() < until) requestAnimationFrame(ask);
+    const dialog = field && field.closest("[role=dialog]");
+    const active = document.activeElement;
+    if (dialog && active !== field && dialog.contains(active)) wasTaken = true;
+    if (field && active !== field) { field.focus(); field.select(); }
+    if (performance.now() > until || (wasTaken && document.activeElement === field)) return end();
+    requestAnimationFrame(ask);
   };
   ask();
 })();
