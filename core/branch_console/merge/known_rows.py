@@ -120,7 +120,7 @@ class ResultFigures:
 
 
 def count_result(plan: ThreeWayPlan, known: KnownRows) -> ResultFigures | None:
-    """Return what a merge changes; None while that follows from what nobody has settled yet."""
+    """Return what a merge changes; None while conflicts are open."""
     cost, staged = plan.cost, known.staged
     if plan.conflicts:
         return None

@@ -27,19 +27,25 @@ def bench(tmp_path: Path) -> BranchBench:
     return bench
 
 
-def test_a_branch_whose_head_lost_a_manifest_list_is_broken_and_main_is_not(
-    bench: BranchBench,
-) -> None:
+def lose_manifest_list(bench: BranchBench) -> str:
+    """Remove one that the head of `dev` needs, and return its name."""
     dev = bench.table("dev")
     head = dev.head()
     assert head is not None
     Path(dev.paths.manifest(head.delta_manifest_list)).unlink()
+    return head.delta_manifest_list
+
+
+def test_a_branch_whose_head_lost_a_manifest_list_is_broken_and_main_is_not(
+    bench: BranchBench,
+) -> None:
+    lost = lose_manifest_list(bench)
     main, broken = list_branches(bench.warehouse(), bench.identifier)
     assert main.health is Health.HEALTHY
     assert broken.health is Health.BROKEN
     assert broken.error is not None
     assert broken.error.kind is ErrorKind.FILES_MISSING
-    assert head.delta_manifest_list in broken.error.message
+    assert lost in broken.error.message
     assert broken.fork is not None
     assert (broken.fork.parent, broken.fork.snapshot_id) == ("main", 1)
     (table,) = list_tables(bench.warehouse())
@@ -50,10 +56,7 @@ def test_a_branch_whose_head_lost_a_manifest_list_is_broken_and_main_is_not(
 def test_a_broken_branch_that_was_dropped_is_no_risk_and_told_until_it_is_released(
     bench: BranchBench,
 ) -> None:
-    dev = bench.table("dev")
-    head = dev.head()
-    assert head is not None
-    Path(dev.paths.manifest(head.delta_manifest_list)).unlink()
+    lose_manifest_list(bench)
     rescue = bench.call("drop_branch", branch="dev").rescue_branch
     (table,) = list_tables(bench.warehouse())
     assert (table.health, table.broken_branches) == (Health.HEALTHY, ())

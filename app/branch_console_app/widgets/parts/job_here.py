@@ -61,7 +61,7 @@ def begin_job(procedure: str, arguments: Mapping[str, Argument], subject: str) -
 
 
 def follow_here(job: JobView, doing: str, waiting: str | None = None) -> None:
-    """Draw a job that has not ended, with its buttons, and draw the page anew when it has.
+    """Draw a job that has not ended, with its buttons, and draw the page again when it has.
 
     Args:
         job: The job.

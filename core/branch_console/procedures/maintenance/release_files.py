@@ -207,8 +207,8 @@ def find_files_of_broken(
 ) -> FilesToRelease:
     """Decide which files go with a branch, also if it and others cannot be read.
 
-    A branch that cannot be read may go although others cannot be read either: no file goes with it
-    then. Else none of them could ever go first.
+    A branch that cannot be read can be released beside others that cannot be read: no file is
+    removed then. Otherwise none of them could be the first to leave.
 
     Args:
         warehouse: As for `find_released_files`.
