@@ -382,12 +382,35 @@ def test_without_a_merge_the_page_leads_to_one(console: NewConsole) -> None:
     assert "Conflicts belong to a merge" in page.text
 
 
-def test_no_side_is_offered_whose_rows_a_sequence_field_hides(tmp_path: Path) -> None:
+@pytest.fixture
+def ranked(tmp_path: Path) -> Services:
+    """The services of a table whose rows a sequence field ranks."""
     folder = tmp_path / "ranked"
     table = ContestedTable(folder, flights=3, options={"sequence.field": "dep_delay"})
     table.call("compare_rows", branch="fix-delays", target="main")
     asked = {"warehouse": str(folder), "state_dir": str(tmp_path / "state"), "actor": "ada"}
-    services: Any = Services(Settings.from_environment({**asked, "role": "operator"}, {}))
+    return Services(Settings.from_environment({**asked, "role": "operator"}, {}))
+
+
+def test_a_group_of_another_column_can_be_settled_before_the_sequence_field_is(
+    ranked: Any,
+) -> None:
+    page = Console(ranked).open("conflicts", **NOTES)
+    assert "**Settle all 1 in this group:**" in page.text
+    for side in ("ours", "theirs", "base"):
+        assert not page.at.button(key=f"rest-{side}").disabled, side
+    page.click("rest-ours")
+    assert "**7 of 8 conflicts open.**" in page.text
+
+
+def test_a_group_that_has_no_conflict_is_said_to_have_none(ranked: Any) -> None:
+    page = Console(ranked).open("conflicts", **{**NOTES, "cf_part": "day=1999-01-01"})
+    assert not page.at.exception
+    assert not page.has_button("rest-ours")
+
+
+def test_no_side_is_offered_whose_rows_a_sequence_field_hides(ranked: Any) -> None:
+    services = ranked
     page = Console(services).open("conflicts", **PLACE)
     # The source has the greater delays: of the target's rows readers see those alone that it
     # deleted, and notes go with whatever row is seen.

@@ -39,7 +39,8 @@ def reapply_policy(conflicts: pa.Table, policy: Policy, table: str) -> pa.Table:
     conflict stays open, and `decided_by` says what has no effect.
 
     Args:
-        conflicts: Columns of `row_conflict_schema`, found by the same rule of rows.
+        conflicts: Columns of `row_conflict_schema`, found by the same rule of rows; all those of a
+            key, as what readers see of its row follows from them together.
         policy: How they are settled; nothing that they were settled to before counts.
         table: The table's name in the policy.
 

@@ -97,6 +97,8 @@ def show_rest(resolver: Resolver, group: Group) -> None:
 
 def _show_rest_buttons(resolver: Resolver, group: Group) -> None:
     inside = of_group(resolver.settled, resolver.partitions, group, Shown.ALL)
+    if not inside.num_rows:
+        return  # an address names a group that the conflicts no longer have
     problem = resolver.refusal or _problem_of_rest(resolver.policy, resolver.table, inside)
     try:
         rules = [
@@ -173,8 +175,13 @@ def _show_buttons_of_all(resolver: Resolver) -> None:
 
 def _settles(resolver: Resolver, conflicts: pa.Table, wanted: Policy) -> int:
     """How many open ones of some conflicts another policy settles."""
-    left = conflicts.filter(pc.is_null(conflicts["take"]))
-    return effect_of(left, reapply_policy(left, wanted, resolver.table)).settles
+    open_ids = conflicts.filter(pc.is_null(conflicts["take"]))["conflict_id"].combine_chunks()
+    # What readers would see of a row follows from all conflicts of its key, also of other groups.
+    before, after = (
+        each.filter(pc.is_in(each["conflict_id"], open_ids))
+        for each in (resolver.settled, reapply_policy(resolver.settled, wanted, resolver.table))
+    )
+    return effect_of(before, after).settles
 
 
 def _part(settles: int, number: int) -> str:
