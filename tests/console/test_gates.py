@@ -175,6 +175,14 @@ def test_all_rows_that_fail_are_one_click_away(tmp_path: Path) -> None:
     assert parse_qs(at)["q"] == [query]
 
 
+def test_a_query_that_is_too_long_for_an_address_is_shown(tmp_path: Path) -> None:
+    services, query = air_warehouse(settings(tmp_path)), "SELECT '" + "x" * 5_000 + "'"
+    services.failing = FailingRows(branch="b", queries={"carrier": query})
+    page = Console(_judged(services)).open("job", id="9f2a00", db="air", table="flights")
+    assert query in [each.value for each in page.at.code]
+    assert not [text for text, _ in page.links() if text.startswith("Open in SQL")]
+
+
 def test_what_newly_fails_comes_first_with_both_outcomes_and_counts(tmp_path: Path) -> None:
     services = air_warehouse(settings(tmp_path))
     page = Console(_judged(services, ORDERED)).open("job", id="9f2a00", db="air", table="flights")

@@ -134,10 +134,16 @@ def _show_finding(finding: RuleFinding, everything: FailingRows) -> None:
                 alt=f"Rows that fail {finding.rule}",
             )  # fmt: skip
     query = everything.queries.get(finding.rule)
-    if finding.failures and verdict is not GateVerdict.PASS and query is not None:
+    if not finding.failures or verdict is GateVerdict.PASS or query is None:
+        return
+    in_address = text_for_address(query)
+    if in_address is None:
+        st.caption(f"The rows of {code(everything.branch)} that fail:")
+        st.code(query, language="sql")
+    else:
         state.link(
             PageName.SQL, f"Open in SQL: the rows of {code(everything.branch)} that fail", here(),
-            view={"q": text_for_address(query)}, icon=":material/database_search:",
+            view={"q": in_address}, icon=":material/database_search:",
         )  # fmt: skip
 
 
