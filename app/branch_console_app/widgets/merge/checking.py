@@ -84,10 +84,10 @@ def check_merge(
             return check.answer
         check.begun = check.answer = None
         reading = begun.result()
-        # A check that ended while the person looked at other merges may be out of date.
+        check.answer = reading.value
+        # One that ended while nobody looked may be out of date: it stays until the next one ends.
         if state.now_millis() - reading.millis < _KEPT_MILLIS:
             break
-    check.answer = reading.value
     return check.answer
 
 
