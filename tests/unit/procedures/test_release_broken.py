@@ -4,6 +4,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -204,6 +205,77 @@ def test_the_promise_of_undo_holds_a_branch_that_can_be_read_and_no_broken_one(
     clean(broken, "clean", LATER + DAY + GRACE + 1)
     assert ExpiryBench(bench.root).broken() == []
     assert {"a", "d", "e"} <= ExpiryBench(bench.root).data_names()
+
+
+def tear_tag(bench: ExpiryBench, branch: str) -> None:
+    Path(bench.table(branch).paths.tag("v1")).write_text("{")
+
+
+def lose_changelog_list(bench: ExpiryBench, branch: str) -> None:
+    """Only readers of changes miss it: all rows of the head can be read."""
+    table = bench.table(branch)
+    head = table.snapshots.get(3)
+    lost = replace(head, changelog_manifest_list="manifest-list-lost")
+    Path(table.paths.snapshot(3)).write_text(lost.to_json())
+
+
+def lose_list_of_head(bench: ExpiryBench, branch: str) -> None:
+    table = bench.table(branch)
+    Path(table.paths.manifest(table.snapshots.get(3).base_manifest_list)).unlink()
+
+
+def tear_manifest_of_head(bench: ExpiryBench, branch: str) -> None:
+    table = bench.table(branch)
+    listed = table.scan.read_list(table.paths, table.snapshots.get(3).delta_manifest_list)
+    Path(table.paths.manifest(listed["file_name"][0].as_py())).write_bytes(b"Obj")
+
+
+def tear_head(bench: ExpiryBench, branch: str) -> None:
+    Path(bench.table(branch).paths.snapshot(3)).write_text("{")
+
+
+def add_third(bench: ExpiryBench) -> None:
+    """Branch one gets a snapshot 3, and its second a tag."""
+    bench.call("create_tag", operation="tag", table="db.t$branch_one", tag="v1", snapshot=2)
+    bench.add("f", branch="one")
+
+
+@pytest.mark.parametrize("damage", [lose_list, tear_snapshot, tear_tag, lose_changelog_list])
+def test_the_promise_of_undo_holds_a_branch_whose_head_can_be_read(
+    bench: ExpiryBench, damage: Damage
+) -> None:
+    """Damage elsewhere stops the cleaning, and is no reason to lose what undo brings back."""
+    add_third(bench)
+    broken = drop_broken(bench, damage, "one")
+    before = world(broken)
+    head = broken.table("rescue-one").head()
+    assert head is not None
+    assert head.id == 3
+    with pytest.raises(FormatError, match="no file may leave the table"):
+        clean(broken, "early", LATER + 1)
+    refused = r"Undo of operation one \(dropped\) is promised until .* or undo that operation first"
+    with pytest.raises(Refused, match=refused):
+        ask(broken, "rescue-one", "away", now=LATER + 1, grace="0 s")
+    given = {"branch": "rescue-one", "reclaim": True, "grace": "0 s"}
+    with pytest.raises(Refused, match=refused):
+        broken.run("drop_branch", "reclaim", LATER + 1, given)
+    assert world(broken) == before
+    broken.run("undo", "back", LATER + 2, {"operation": "one"})
+    back = ExpiryBench(bench.root).live_names("one")
+    assert set(back) == {f"data-{each}.parquet" for each in "abf"}
+    assert all(bench.data_path(each).exists() for each in back)
+
+
+@pytest.mark.parametrize("damage", [lose_list_of_head, tear_manifest_of_head, tear_head])
+def test_the_promise_of_undo_ends_for_a_branch_whose_head_cannot_be_read(
+    bench: ExpiryBench, damage: Damage
+) -> None:
+    add_third(bench)
+    broken = drop_broken(bench, damage, "one")
+    ask(broken, "rescue-one", "away", now=LATER + 1, grace="0 s")
+    clean(broken, "clean", LATER + 2)
+    fresh = ExpiryBench(bench.root)
+    assert (fresh.table().branches.names(), fresh.broken()) == (("good", "two"), [])
 
 
 def test_a_kill_while_one_of_two_broken_branches_goes_loses_no_file(bench: ExpiryBench) -> None:

@@ -12,7 +12,7 @@ from branch_console.commit.base.read_holds import read_holds
 from branch_console.commit.branch.branch_move import move_branch
 from branch_console.diff.expiry.retention import HoldKind, TableHold
 from branch_console.diff.history_move import count
-from branch_console.errors import CommitConflict, ErrorKind, InvalidInput
+from branch_console.errors import CommitConflict, ErrorKind, FormatError, InvalidInput, NotFound
 from branch_console.format.identifier import MAIN_BRANCH, RESERVED_PREFIXES
 from branch_console.format.journals.branches import (
     RELEASE_JOURNAL,
@@ -145,7 +145,7 @@ def _plan(
             *membership_blocks(warehouse, branch, is_drop=True),
             *leaving.obstacles,
             *standing_blocks(branch, leaving.events, tags, warehouse.catalog_references),
-            *_promise(warehouse, leaving, is_broken=bool(found.unread)),
+            *_promise(warehouse, branch, leaving, found),
             *obstacles(warehouse, table, call),
             *consequences,
             *map(_reader_text, readers),
@@ -327,9 +327,9 @@ def _consequences(
 
 
 def _promise(
-    warehouse: Warehouse, leaving: LeavingBranch, *, is_broken: bool
+    warehouse: Warehouse, branch: FileStoreTable, leaving: LeavingBranch, found: FilesToRelease
 ) -> Iterator[Consequence]:
-    """The undo that needs this branch. One that is broken may go before; see decision 0069."""
+    """The undo that needs this branch. One whose head is broken may go before; decision 0069."""
     promised = rescued_for(leaving.move.source, leaving.events)
     if promised is None:
         return
@@ -337,10 +337,12 @@ def _promise(
     if warehouse.clock() >= until:
         return
     undo = f"Undo of operation {promised.operation_id} ({promised.kind})"
-    if is_broken:
+    # An older snapshot or a tag that is broken stops the cleaning too, but undo brings the rows
+    # back all the same.
+    if found.unread and not _is_head_readable(branch):
         yield loses(
-            f"{undo} ends before {moment_text(until)}, until when it is promised: the branch "
-            "cannot be read, and no cleaning frees a file of the table while it is there."
+            f"{undo} ends before {moment_text(until)}, until when it is promised: the head of the "
+            "branch cannot be read, and no cleaning frees a file of the table while it is there."
         )
     else:
         yield blocks(
@@ -348,6 +350,22 @@ def _promise(
             "keeps. Release it after that, or undo that operation first.",
             ErrorKind.FILES_IN_USE,
         )
+
+
+def _is_head_readable(branch: FileStoreTable) -> bool:
+    """Whether the metadata of the newest snapshot can be read, so that undo brings rows back.
+
+    Raises:
+        StorageError: The store did not answer.
+    """
+    try:
+        head, _ = branch.head_and_schema()
+        if head is not None:
+            branch.live_files(head)
+            branch.index_entries(head)
+    except (FormatError, NotFound):
+        return False
+    return True
 
 
 def _undo_text(grace_millis: int, *, is_blocked: bool) -> str:
