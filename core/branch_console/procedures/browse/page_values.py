@@ -47,8 +47,9 @@ class TableItem:
         figure: Rows of the head of main; at most how many where deletion vectors hide some.
         branches: How many there are, main among them; None if they could not be listed.
         broken_branches: Names of the branches that cannot be read, without rescue branches.
-        broken_rescues: Names of the rescue branches that cannot be read. No cleaning frees a file
-            of the table while there is one.
+        broken_rescues: Names of the rescue branches whose heads cannot be read. No cleaning frees a
+            file of the table while there is one. Older snapshots, tags and changelogs of a rescue
+            branch stop it too, but are not looked at: each would cost a request.
         last_event: The newest entry of the ledger.
     """
 

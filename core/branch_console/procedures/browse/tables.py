@@ -186,6 +186,7 @@ def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
 
 
 def _is_readable(table: FileStoreTable, state: BranchState) -> bool:
+    """Whether the head of a branch can be read; only the lists that it names are looked for."""
     if state.ref is None:
         return False
     try:
