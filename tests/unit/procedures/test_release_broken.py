@@ -234,6 +234,10 @@ def tear_head(bench: ExpiryBench, branch: str) -> None:
     Path(bench.table(branch).paths.snapshot(3)).write_text("{")
 
 
+def tear_schema(bench: ExpiryBench, branch: str) -> None:
+    Path(bench.table(branch).paths.schema(0)).write_text("{")
+
+
 def add_third(bench: ExpiryBench) -> None:
     """Branch one gets a snapshot 3, and its second a tag."""
     bench.call("create_tag", operation="tag", table="db.t$branch_one", tag="v1", snapshot=2)
@@ -266,12 +270,16 @@ def test_the_promise_of_undo_holds_a_branch_whose_head_can_be_read(
     assert all(bench.data_path(each).exists() for each in back)
 
 
-@pytest.mark.parametrize("damage", [lose_list_of_head, tear_manifest_of_head, tear_head])
+@pytest.mark.parametrize(
+    "damage", [lose_list_of_head, tear_manifest_of_head, tear_head, tear_schema]
+)
 def test_the_promise_of_undo_ends_for_a_branch_whose_head_cannot_be_read(
     bench: ExpiryBench, damage: Damage
 ) -> None:
     add_third(bench)
     broken = drop_broken(bench, damage, "one")
+    with pytest.raises(FormatError, match=r"run branch-console release db\.t rescue-one"):
+        clean(broken, "early", LATER + 1)
     ask(broken, "rescue-one", "away", now=LATER + 1, grace="0 s")
     clean(broken, "clean", LATER + 2)
     fresh = ExpiryBench(bench.root)

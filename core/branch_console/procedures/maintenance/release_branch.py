@@ -145,7 +145,7 @@ def _plan(
             *membership_blocks(warehouse, branch, is_drop=True),
             *leaving.obstacles,
             *standing_blocks(branch, leaving.events, tags, warehouse.catalog_references),
-            *_promise(warehouse, branch, leaving, found),
+            *_promise(warehouse, branch, leaving),
             *obstacles(warehouse, table, call),
             *consequences,
             *map(_reader_text, readers),
@@ -327,7 +327,7 @@ def _consequences(
 
 
 def _promise(
-    warehouse: Warehouse, branch: FileStoreTable, leaving: LeavingBranch, found: FilesToRelease
+    warehouse: Warehouse, branch: FileStoreTable, leaving: LeavingBranch
 ) -> Iterator[Consequence]:
     """The undo that needs this branch. One whose head is broken may go before; decision 0069."""
     promised = rescued_for(leaving.move.source, leaving.events)
@@ -339,7 +339,7 @@ def _promise(
     undo = f"Undo of operation {promised.operation_id} ({promised.kind})"
     # An older snapshot or a tag that is broken stops the cleaning too, but undo brings the rows
     # back all the same.
-    if found.unread and not _is_head_readable(branch):
+    if not _is_head_readable(branch):
         yield loses(
             f"{undo} ends before {moment_text(until)}, until when it is promised: the head of the "
             "branch cannot be read, and no cleaning frees a file of the table while it is there."
@@ -353,7 +353,7 @@ def _promise(
 
 
 def _is_head_readable(branch: FileStoreTable) -> bool:
-    """Whether the metadata of the newest snapshot can be read, so that undo brings rows back.
+    """Whether the newest snapshot, its manifests and the schema can be read.
 
     Raises:
         StorageError: The store did not answer.
