@@ -199,7 +199,13 @@ def test_the_promise_of_undo_holds_a_branch_that_can_be_read_and_no_broken_one(
     assert preview.can_run
     assert preview.typed_name == "rescue-one"
     lost = [each.text for each in preview.consequences if each.weight is Weight.LOSES]
-    assert any(each.startswith("Undo of operation one (dropped) ends before ") for each in lost)
+    # Said once.
+    (undo,) = (each for each in lost if "peration one" in each)
+    assert undo.startswith("Undo of operation one (dropped) ends before ")
+    later = look(broken, "rescue-one", LATER + 8 * DAY)
+    assert "Operation one can then not be undone: this branch keeps it." in {
+        each.text for each in later.consequences
+    }
     ask(broken, "rescue-one", "first", now=LATER + DAY)
     broken.expire("expire", now=LATER + DAY + GRACE)
     clean(broken, "clean", LATER + DAY + GRACE + 1)

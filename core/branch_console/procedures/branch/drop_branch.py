@@ -385,10 +385,13 @@ def _lost(
         )
     kept = rescued_for(branch.branch, events)
     if kept is not None:
-        found.append(
-            loses(f"Operation {kept.operation_id} can then not be undone: this branch keeps it.")
-        )
+        found.append(undo_lost(kept))
     return tuple(found)
+
+
+def undo_lost(kept: LineageEvent) -> Consequence:
+    """Return the consequence of a drop for the operation whose undo needs the branch."""
+    return loses(f"Operation {kept.operation_id} can then not be undone: this branch keeps it.")
 
 
 def rescued_for(branch: str, events: tuple[LineageEvent, ...]) -> LineageEvent | None:

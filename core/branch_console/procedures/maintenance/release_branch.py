@@ -4,7 +4,7 @@ A drop with reclaim does so with any branch, a release with what earlier operati
 files go, undo moves the names back. A branch that cannot be read can leave, too; see decision 0062.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -34,11 +34,13 @@ from branch_console.procedures.branch.drop_branch import (
     head_gone,
     plan_drop,
     rescued_for,
+    undo_lost,
 )
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
     Consequence,
     Preview,
+    Weight,
     blocks,
     keeps,
     loses,
@@ -127,6 +129,7 @@ def _plan(
     tags = tags_made_for(branch, leaving.events)
     found = _files_of(warehouse, branch, tags)
     files, readers = found.files, _readers(warehouse, branch)
+    promise = tuple(_promise(warehouse, branch, leaving))
     consequences = (
         *_consequences(leaving, tags, found, grace_millis),
         *found.left_as_orphans,
@@ -145,9 +148,9 @@ def _plan(
             *membership_blocks(warehouse, branch, is_drop=True),
             *leaving.obstacles,
             *standing_blocks(branch, leaving.events, tags, warehouse.catalog_references),
-            *_promise(warehouse, branch, leaving),
+            *promise,
             *obstacles(warehouse, table, call),
-            *consequences,
+            *_without_repeats(consequences, leaving, promise),
             *map(_reader_text, readers),
         ),
         typed_name=branch.branch,
@@ -350,6 +353,16 @@ def _promise(
             "keeps. Release it after that, or undo that operation first.",
             ErrorKind.FILES_IN_USE,
         )
+
+
+def _without_repeats(
+    consequences: Iterable[Consequence], leaving: LeavingBranch, promise: Sequence[Consequence]
+) -> Iterator[Consequence]:
+    """Leave out that the undo is lost where the promise says already that it ends."""
+    kept = rescued_for(leaving.move.source, leaving.events)
+    is_said = any(each.weight is Weight.LOSES for each in promise)
+    repeated = None if kept is None or not is_said else undo_lost(kept)
+    return (each for each in consequences if each != repeated)
 
 
 def _is_head_readable(branch: FileStoreTable) -> bool:
