@@ -16,6 +16,7 @@ from branch_console.diff.lifecycle.policy import LifecycleStep
 from branch_console.errors import CommitConflict, NotFound, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
+from branch_console.format.scan_options import moment_text
 from branch_console.operations.policy_requests import ApplyPolicyRequest, SetPolicyRequest
 from branch_console.procedures.branch.archive_branch import ARCHIVE_BRANCH
 from branch_console.procedures.branch.drop_branch import DROP_BRANCH
@@ -26,8 +27,9 @@ from branch_console.procedures.call.permissions import Role, check_role
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, InlineStages, Stages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.maintenance.holds import UNDO_WINDOW_MILLIS
 from branch_console.procedures.maintenance.policy_report import read_policy_report
-from branch_console.procedures.maintenance.release_branch import RELEASE_BRANCH
+from branch_console.procedures.maintenance.release_branch import RELEASE_BRANCH, promised_undo
 from branch_console.procedures.registry import PROCEDURES
 from branch_console.procedures.run.kept_policies import get_policy, keep_policy, subject_of
 from branch_console.procedures.run.open_operation import Operation
@@ -145,6 +147,9 @@ def _take_step(
         plan = next(iter(_plans(warehouse, table, branch)), None)
         if plan is None or plan.step is None or not plan.is_due(warehouse.clock()):
             return {"notes": [f"Branch {branch!r} is not due any more, and stays as it is."]}
+        promise = _promise(warehouse, table, branch) if plan.step is LifecycleStep.RELEASE else None
+        if promise is not None:
+            return {"notes": [promise]}
         procedure = _PROCEDURES[plan.step]
     step = replace(
         call,
@@ -161,3 +166,15 @@ def _take_step(
     except (Refused, CommitConflict, NotFound) as error:
         return {"notes": [error.message]}
     return {"notes": list(receipt.notes)}
+
+
+def _promise(warehouse: Warehouse, table: Identifier, branch: str) -> str | None:
+    """Return why a rescue branch must stay: its undo is promised, and nobody is asked here."""
+    promised = promised_undo(warehouse, branch, warehouse.table(table).ledger.events())
+    if promised is None:
+        return None
+    return (
+        f"The release of branch {branch!r} is refused: undo of operation {promised.operation_id} "
+        f"({promised.kind}) is promised until "
+        f"{moment_text(promised.time_millis + UNDO_WINDOW_MILLIS)}, and a policy ends no promise."
+    )

@@ -131,6 +131,26 @@ def test_a_rescue_branch_is_released_by_a_rule_once_its_undo_is_not_promised(agi
     assert aging.branches() == set()
 
 
+@pytest.mark.parametrize("loss", ["list", "manifest"])
+def test_a_rule_ends_no_promised_undo_of_a_rescue_branch_that_cannot_be_read(
+    aging: Aging, loss: str
+) -> None:
+    aging.make("dev", "b")
+    aging.set_policy('version: 1\nrules: [{ branches: "rescue-*", release_after: 5 d }]\n')
+    run(aging.bench, "drop_branch", "drop", now=aging.at(1), branch="dev")
+    rescue = aging.bench.table("rescue-drop")
+    head = rescue.head()
+    assert head is not None
+    lost = head.delta_manifest_list
+    if loss == "manifest":
+        lost = rescue.scan.read_list(rescue.paths, lost)["file_name"][0].as_py()
+    Path(rescue.paths.manifest(lost)).unlink()
+    (refused,) = aging.apply(7)
+    assert refused.startswith("The release of branch 'rescue-drop' is refused: undo of operation ")
+    assert aging.branches() == {"rescue-drop"}
+    assert aging.apply(9)[0].startswith("Branch 'rescue-drop' is gone.")
+
+
 def test_an_archived_branch_takes_no_commit_until_it_leaves_the_archive(aging: Aging) -> None:
     aging.make("dev")
     aging.make("other", "c")

@@ -20,7 +20,7 @@ from branch_console.format.journals.branches import (
     BranchTag,
     DropBranchJournal,
 )
-from branch_console.format.lineage_event import LineageKind
+from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.scan_options import moment_text
 from branch_console.maintenance.references import Reference, ReferenceKind, references_without
@@ -329,16 +329,24 @@ def _consequences(
     yield keeps("Files that another branch, a tag, a changelog or an undo needs stay.")
 
 
+def promised_undo(
+    warehouse: Warehouse, branch: str, events: tuple[LineageEvent, ...]
+) -> LineageEvent | None:
+    """Return the operation whose undo needs a rescue branch and is promised for now, or None."""
+    kept = rescued_for(branch, events)
+    if kept is None or warehouse.clock() >= kept.time_millis + UNDO_WINDOW_MILLIS:
+        return None
+    return kept
+
+
 def _promise(
     warehouse: Warehouse, branch: FileStoreTable, leaving: LeavingBranch
 ) -> Iterator[Consequence]:
     """The undo that needs this branch. One whose head is broken may go before; decision 0069."""
-    promised = rescued_for(leaving.move.source, leaving.events)
+    promised = promised_undo(warehouse, leaving.move.source, leaving.events)
     if promised is None:
         return
     until = promised.time_millis + UNDO_WINDOW_MILLIS
-    if warehouse.clock() >= until:
-        return
     undo = f"Undo of operation {promised.operation_id} ({promised.kind})"
     # An older snapshot or a tag that is broken stops the cleaning too, but undo brings the rows
     # back all the same.
