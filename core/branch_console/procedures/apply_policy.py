@@ -170,7 +170,7 @@ def _take_step(
 
 def _promise(warehouse: Warehouse, table: Identifier, branch: str) -> str | None:
     """Return why a rescue branch must stay: its undo is promised, and nobody is asked here."""
-    promised = promised_undo(warehouse, branch, warehouse.table(table).ledger.events())
+    promised = promised_undo(branch, warehouse.table(table).ledger.events(), warehouse.clock())
     if promised is None:
         return None
     return (

@@ -330,11 +330,11 @@ def _consequences(
 
 
 def promised_undo(
-    warehouse: Warehouse, branch: str, events: tuple[LineageEvent, ...]
+    branch: str, events: tuple[LineageEvent, ...], now_millis: int
 ) -> LineageEvent | None:
     """Return the operation whose undo needs a rescue branch and is promised for now, or None."""
     kept = rescued_for(branch, events)
-    if kept is None or warehouse.clock() >= kept.time_millis + UNDO_WINDOW_MILLIS:
+    if kept is None or now_millis >= kept.time_millis + UNDO_WINDOW_MILLIS:
         return None
     return kept
 
@@ -343,7 +343,7 @@ def _promise(
     warehouse: Warehouse, branch: FileStoreTable, leaving: LeavingBranch
 ) -> Iterator[Consequence]:
     """The undo that needs this branch. One whose head is broken may go before; decision 0069."""
-    promised = promised_undo(warehouse, leaving.move.source, leaving.events)
+    promised = promised_undo(leaving.move.source, leaving.events, warehouse.clock())
     if promised is None:
         return
     until = promised.time_millis + UNDO_WINDOW_MILLIS

@@ -37,12 +37,11 @@ from branch_console.maintenance.references import (
     find_references,
 )
 from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
-from branch_console.procedures.branch.drop_branch import rescued_for
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.branch_tags import standing_blocks, tags_made_for
 from branch_console.procedures.maintenance.expire_snapshots import plan_branch_expiry
-from branch_console.procedures.maintenance.holds import UNDO_WINDOW_MILLIS
 from branch_console.procedures.maintenance.orphan_files import waiting_cleanings
+from branch_console.procedures.maintenance.release_branch import promised_undo
 from branch_console.procedures.maintenance.release_files import (
     due_releases,
     referred_manifests,
@@ -279,8 +278,7 @@ def _tags_of_release(
     now_millis: int,
 ) -> tuple[BranchTag, ...] | None:
     """The tags that go with a branch that an operation kept; None if the branch must stay."""
-    promised = rescued_for(branch.branch, events)
-    if promised is not None and now_millis < promised.time_millis + UNDO_WINDOW_MILLIS:
+    if promised_undo(branch.branch, events, now_millis) is not None:
         return None
     tags = tags_made_for(branch, events)
     return None if any(standing_blocks(branch, events, tags, catalog)) else tags
