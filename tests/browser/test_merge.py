@@ -128,7 +128,7 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     _turns_columns(seen)
     seen.sees_line(0, ["5", "7", "edit", "42"])
     seen.types_in_cell(1, _RESULT, "soon")
-    seen.sees("'soon' is no value of column 'dep_delay'")
+    seen.sees("soon is no value of column dep_delay")
     seen.sees_line(1, ["6", "8", "undecided", ""])
     # The other person looks at the page of before, chooses the same cell, and another one.
     other.sees_line(0, ["undecided", ""])

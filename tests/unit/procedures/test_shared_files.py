@@ -230,10 +230,10 @@ def test_a_tag_of_another_history_hides_those_of_main(bench: BranchBench) -> Non
     bench.append("x")
     bench.call("pin_branch", operation="pin", branch="sub")
     assert findings(bench)["main"]["F06"].sentences == (
-        "Tag 'branch-base-sub' names snapshot 2 of another history than main's. Other engines go "
-        "by ids: of what main removes after that number they spare what this tag holds. Expiry on "
-        "main may delete files of tag 'branch-base-dev'. Fence main, so that they delete nothing. "
-        "Or delete the tag once no branch stands on it."
+        "Tag 'branch-base-sub' names snapshot 2 of another history than main's. For each later "
+        "snapshot that another engine expires on main, it spares only the files of this tag. "
+        "Expiry on main may delete files of tag 'branch-base-dev'. Fence main, so that other "
+        "engines delete nothing. Or delete the tag once no branch stands on it."
     )
     keep_snapshots(bench, "main")
     assert rules(bench, "main") == ["F14"]
@@ -284,10 +284,10 @@ def test_a_later_tag_of_main_hides_the_base_tag_of_a_branch(bench: BranchBench) 
     (finding,) = findings(bench)["dev"].values()
     assert (finding.rule, finding.severity) == ("F06", HazardSeverity.CRITICAL)
     assert finding.sentences == (
-        "On main tag 'later' hides tag 'branch-base-dev', which keeps what this branch began at. "
-        "Other engines go by ids: of what it removes after such a number they spare what the "
-        "newest tag holds. Expiry on 'dev' may delete files of tag 'branch-base-dev' and of all "
-        "that was made there. Fence it."
+        "On main tag 'later' hides tag 'branch-base-dev', which keeps the snapshot that this "
+        "branch started from. For each snapshot that another engine expires, it spares only the "
+        "files of the nearest tag with a lower number. Expiry on 'dev' may delete files of tag "
+        "'branch-base-dev' and of all that was made there. Fence it."
     )
     keep_snapshots(bench, "main")
     assert rules(bench, "dev") == ["F06"]

@@ -112,8 +112,8 @@ def foreign_tags(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding
             "main's. For each later snapshot that another engine expires on main, it spares only "
             "the files of this tag.",
             breaks=f"Expiry on main may delete files of {kept}.",
-            advice="Fence main, so that they delete nothing. Or delete the tag once no branch "
-            "stands on it.",
+            advice="Fence main, so that other engines delete nothing. Or delete the tag once no "
+            "branch stands on it.",
             remedies=(judging.remedy(FENCE, MAIN_BRANCH),),
         )
     forks = [each.fork.identity for each in judging.branches.values() if each.fork is not None]
