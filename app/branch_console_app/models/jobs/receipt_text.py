@@ -6,7 +6,7 @@ from branch_console.errors import InvalidInput, PaimonError
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.format.snapshot import SnapshotIdentity
 from branch_console.operations.undo_request import UndoRequest
-from branch_console.procedures.call.call import AGAIN
+from branch_console.procedures.call.call import AGAIN, ProcedureCall
 from branch_console.sql.parser import parse_statements
 from branch_console.sql.statement import Statement
 from branch_console_app.models.jobs.job_titles import title_of_call
@@ -54,8 +54,15 @@ def receipt_title(receipt: Receipt, undone: Receipt | None = None) -> str:
 def reason_of(receipt: Receipt) -> str | None:
     """Return the reason that somebody gave for an operation; None if nobody gave one."""
     call = _call_of(receipt)
-    reason = None if call is None else call.arguments.get("reason")
-    return reason if isinstance(reason, str) and reason else None
+    if call is None:
+        return None
+    try:
+        return ProcedureCall(
+            name=call.procedure, arguments=call.arguments, actor=receipt.actor,
+            operation_id=receipt.operation_id,
+        ).reason  # fmt: skip
+    except InvalidInput:
+        return None  # as in `undone_operation`
 
 
 def undone_operation(receipt: Receipt) -> str | None:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from branch_console.diff.health.finding import HealthFinding, Remedy
+from branch_console.operations.tag_requests import CreateTagRequest
 from branch_console.procedures.browse.remedies import remedy_command, remedy_sql
 from branch_console_app.models.jobs.job_titles import job_words
 from branch_console_app.models.parts.actions import Form
@@ -61,11 +62,13 @@ class NamedRemedy:
 
     @property
     def _label(self) -> str:
-        snapshot = self.remedy.arguments.get("snapshot")
-        if self.remedy.procedure == "create_tag" and snapshot is not None:
-            # A finding may have a tag for each of several snapshots.
-            return f"Tag snapshot {snapshot}"
-        return job_words(self.remedy.procedure)
+        procedure = self.remedy.procedure
+        if procedure == CreateTagRequest.procedure:
+            snapshot = CreateTagRequest.decode(procedure, self.remedy.arguments).snapshot
+            if snapshot is not None:
+                # A finding may have a tag for each of several snapshots.
+                return f"Tag snapshot {snapshot}"
+        return job_words(procedure)
 
 
 def remedies_of(finding: HealthFinding) -> Iterator[NamedRemedy]:

@@ -1,15 +1,16 @@
 """The facts about a merge besides its plan: compared rows, jobs of the draft, a role."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
+from types import MappingProxyType
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.errors import PaimonError
+from branch_console.errors import InvalidInput, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.jobs.progress import JobState, JobView
@@ -25,7 +26,9 @@ from branch_console_app.models.merge.resolver import WHOLE_ROW, groups_of
 STAGED_HOURS: Final = 24
 """How long the result of a dry run is kept."""
 _HOUR_MILLIS: Final = 3_600_000
-_MERGES: Final = frozenset({MergeRequest.procedure, FastForwardRequest.procedure})
+_MERGES: Final[Mapping[str, type[MergeRequest | FastForwardRequest]]] = MappingProxyType(
+    {each.procedure: each for each in (MergeRequest, FastForwardRequest)}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,10 +167,17 @@ def merge_at_work(
     for job in jobs:
         if job.state.is_over or job.name not in _MERGES or job.table is None:
             continue
-        sides = (job.arguments.get("branch"), job.arguments.get("target") or MAIN_BRANCH)
-        if sides == (source, target) and _is_of(job.table, table):
+        if _sides_of(job) == (source, target) and _is_of(job.table, table):
             return job
     return None
+
+
+def _sides_of(job: JobView) -> tuple[str, str] | None:
+    try:
+        asked = _MERGES[job.name].decode(job.name, job.arguments)
+    except InvalidInput:
+        return None  # a job of another release may have other arguments
+    return asked.source, asked.target or MAIN_BRANCH
 
 
 def _is_of(name: str, table: Identifier) -> bool:

@@ -18,8 +18,8 @@ from branch_console.quality.rule_sql import LISTS_ROWS, failing_rows_query
 from branch_console.sql.token_reader import quoted_name
 from branch_console.table.table_state import ReadState
 
-_MERGES: Final = frozenset(
-    {FastForwardRequest.procedure, MergeRequest.procedure, DryRunRequest.procedure}
+_MERGES: Final[Mapping[str, type[FastForwardRequest | MergeRequest]]] = MappingProxyType(
+    {each.procedure: each for each in (FastForwardRequest, MergeRequest, DryRunRequest)}
 )
 
 
@@ -57,7 +57,7 @@ def find_failing_rows(warehouse: Warehouse, call: ProcedureCall) -> FailingRows:
         text = request.rules
     elif call.name in _MERGES:
         identifier, text = Identifier.parse(call.table), None
-        source = str(call.arguments["branch"])
+        source = call.request(_MERGES[call.name]).source
         state = ReadState.as_it_is(warehouse.table(identifier.on_branch(source)))
     else:
         return NO_QUERIES
