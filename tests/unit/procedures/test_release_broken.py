@@ -5,6 +5,7 @@ import shutil
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,8 @@ GRACE = 600_000
 Damage = Callable[[ExpiryBench, str], None]
 
 
-def tear_snapshot(bench: ExpiryBench, branch: str) -> None:
-    Path(bench.table(branch).paths.snapshot(2)).write_text("{")
+def tear_snapshot(bench: ExpiryBench, branch: str, snapshot: int = 2) -> None:
+    Path(bench.table(branch).paths.snapshot(snapshot)).write_text("{")
 
 
 def lose_list(bench: ExpiryBench, branch: str) -> None:
@@ -33,9 +34,9 @@ def lose_list(bench: ExpiryBench, branch: str) -> None:
     Path(table.paths.manifest(table.snapshots.get(2).delta_manifest_list)).unlink()
 
 
-def tear_manifest(bench: ExpiryBench, branch: str) -> None:
+def tear_manifest(bench: ExpiryBench, branch: str, snapshot: int = 2) -> None:
     table = bench.table(branch)
-    listed = table.scan.read_list(table.paths, table.snapshots.get(2).delta_manifest_list)
+    listed = table.scan.read_list(table.paths, table.snapshots.get(snapshot).delta_manifest_list)
     Path(table.paths.manifest(listed["file_name"][0].as_py())).write_bytes(b"Obj")
 
 
@@ -230,16 +231,6 @@ def lose_list_of_head(bench: ExpiryBench, branch: str) -> None:
     Path(table.paths.manifest(table.snapshots.get(3).base_manifest_list)).unlink()
 
 
-def tear_manifest_of_head(bench: ExpiryBench, branch: str) -> None:
-    table = bench.table(branch)
-    listed = table.scan.read_list(table.paths, table.snapshots.get(3).delta_manifest_list)
-    Path(table.paths.manifest(listed["file_name"][0].as_py())).write_bytes(b"Obj")
-
-
-def tear_head(bench: ExpiryBench, branch: str) -> None:
-    Path(bench.table(branch).paths.snapshot(3)).write_text("{")
-
-
 def tear_schema(bench: ExpiryBench, branch: str) -> None:
     Path(bench.table(branch).paths.schema(0)).write_text("{")
 
@@ -277,7 +268,13 @@ def test_the_promise_of_undo_holds_a_branch_whose_head_can_be_read(
 
 
 @pytest.mark.parametrize(
-    "damage", [lose_list_of_head, tear_manifest_of_head, tear_head, tear_schema]
+    "damage",
+    [
+        lose_list_of_head,
+        pytest.param(partial(tear_manifest, snapshot=3), id="tear_manifest_of_head"),
+        pytest.param(partial(tear_snapshot, snapshot=3), id="tear_head"),
+        tear_schema,
+    ],
 )
 def test_the_promise_of_undo_ends_for_a_branch_whose_head_cannot_be_read(
     bench: ExpiryBench, damage: Damage
