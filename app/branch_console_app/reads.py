@@ -52,6 +52,7 @@ from branch_console.procedures.browse.page_values import (
 )
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, Preview
+from branch_console.procedures.call.manifest_progress import with_manifest_progress
 from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
 from branch_console.procedures.catalog_merge.publishing_progress import Publishing
 from branch_console.procedures.compare.count_rows import CountWork
@@ -99,16 +100,46 @@ class Reading:
     millis: int
 
 
+@dataclass(slots=True)
+class ManifestsRead:
+    """How many manifests a reading under way has read, of how many that it needs.
+
+    Attributes:
+        so_far: Both numbers. They change together, in the thread of the reading, and the second
+            one may still grow.
+    """
+
+    so_far: tuple[int, int] = (0, 0)
+
+    def note(self, read: int, wanted: int) -> None:
+        """Replace both numbers."""
+        self.so_far = (read, wanted)
+
+
 class Begun(Generic[T]):
     """A reading under way in the background, which outlives the run of the page that began it.
 
     Args:
         future: The reading.
         of: Converts the result of the future to the value that the page asked for.
+        manifests: Its progress; None if nobody counts it.
     """
 
-    def __init__(self, future: "Future[Any]", of: Callable[[Any], T]) -> None:
+    def __init__(
+        self,
+        future: "Future[Any]",
+        of: Callable[[Any], T],
+        manifests: ManifestsRead | None = None,
+    ) -> None:
         self._future, self._of = future, of
+        self._manifests = manifests or ManifestsRead()
+        self.begun_millis: Final = state.now_millis()
+        """When the page began it, or found it under way."""
+
+    @property
+    def manifests(self) -> tuple[int, int]:
+        """How many manifests are read by now, of how many that are known to be needed."""
+        return self._manifests.so_far
 
     def is_done(self, within_seconds: float = 0) -> bool:
         """Whether `result` answers at once, be it with an error; waits a while for that."""
@@ -382,8 +413,13 @@ def policy_of(resolution: Resolution) -> str | None:
 
 def _begin_reading(read: Callable[[], Any]) -> Begun[Reading]:
     """Begin what depends on the heads as they are now, so that it is not kept."""
-    future = _read_aside(lambda: Reading(value=read(), millis=state.now_millis()))
-    return Begun(future, lambda reading: reading)
+    manifests = ManifestsRead()
+
+    def read_now() -> Reading:
+        value = with_manifest_progress(read, manifests.note)
+        return Reading(value=value, millis=state.now_millis())
+
+    return Begun(_read_aside(read_now), lambda reading: reading, manifests)
 
 
 def merge(arguments: Mapping[str, Argument]) -> MergeDecision:

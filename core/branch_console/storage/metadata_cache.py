@@ -27,6 +27,7 @@ from branch_console.format.bounds import MOST_JSON_BYTES
 from branch_console.storage import parallel_io
 from branch_console.storage.file_io import FileReader, FileStatus, FolderMark
 from branch_console.storage.listed_once import ListedOnce
+from branch_console.storage.manifest_count import note_read
 from branch_console.storage.shelf import Shelf
 
 _T = TypeVar("_T")
@@ -272,9 +273,13 @@ class MetadataReader:
         if self._cache is None or self.files.is_local:
             return [self.files.native_file(path) for path in paths]
         cache = self._cache
-        return self.map_parallel(
-            lambda path: cache.file(self._key(path), lambda: self.files.read(path)), paths
-        )
+
+        def fetched(path: str) -> str:
+            file = cache.file(self._key(path), lambda: self.files.read(path))
+            note_read(path)
+            return file
+
+        return self.map_parallel(fetched, paths)
 
     def _kept(self, key: tuple[str, object], make: Callable[[], _T]) -> _T:
         known = self._decoded.find(key)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from threading import Thread
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
@@ -29,7 +30,7 @@ def map_parallel(files: FileReader, call: Callable[[_T], _R], items: Sequence[_T
     if files.is_local or len(items) < 2:
         return [call(item) for item in items]
     with ThreadPoolExecutor(min(_AT_ONCE, len(items))) as pool:
-        return list(pool.map(call, items))
+        return list(pool.map(_in_this_context(call), items))
 
 
 def many_side_by_side(call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
@@ -52,7 +53,7 @@ def both(files: FileReader, one: Callable[[], _T], other: Callable[[], _R]) -> t
     if files.is_local:
         return one(), other()
     with ThreadPoolExecutor(1) as pool:
-        started = pool.submit(other)
+        started = pool.submit(copy_context().run, other)
         return one(), started.result()
 
 
@@ -72,7 +73,7 @@ def asking(files: FileReader) -> Iterator[Asking]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
 
         def ask(call: Callable[[], _T]) -> Future[_T]:
-            return pool.submit(call)
+            return pool.submit(copy_context().run, call)
 
         yield ask
 
@@ -101,6 +102,13 @@ def aside(call: Callable[[], _T]) -> Callable[[], _T | None]:
         return results[0] if results else None
 
     return result
+
+
+def _in_this_context(call: Callable[[_T], _R]) -> Callable[[_T], _R]:
+    """Return the call for other threads, in which context variables are as they are in this one."""
+    context = copy_context()
+    # Only one thread at a time can be in a context.
+    return lambda item: context.copy().run(call, item)
 
 
 def _asked_at_once(call: Callable[[], _T]) -> Future[_T]:

@@ -31,6 +31,7 @@ from branch_console.format.avro_encoding import (
 )
 from branch_console.format.avro_frames import AvroFrame, join_files, read_frame
 from branch_console.format.manifest_entry import MANIFEST_ENTRY, MANIFEST_VERSION, file_identity
+from branch_console.storage.manifest_count import note_read
 
 if TYPE_CHECKING:
     import datafusion
@@ -149,6 +150,7 @@ def _open(source: ManifestSource) -> _Part | None:
     # within a block shows when that is decompressed: so only plain blocks are left out.
     try:
         data = Path(source.file).read_bytes()
+        note_read(source.path)
         frame = read_frame(data)
         check_header(frame.header)
     except Exception:  # as with the decoder, a broken header shows itself in any way

@@ -27,6 +27,7 @@ from branch_console.format.values.binary_row import EMPTY_ROW
 from branch_console.format.values.binary_rows import decode_rows
 from branch_console.format.values.fine_times import scalar_of
 from branch_console.format.values.key_order import sortable
+from branch_console.storage.manifest_count import note_read, want_manifests
 from branch_console.storage.metadata_cache import MetadataReader
 from branch_console.storage.table_paths import TablePaths
 from branch_console.table.manifest_query import ManifestSource, query_manifests
@@ -207,8 +208,10 @@ class ManifestScan:
     ) -> list[pa.Table]:
         if not manifests:
             return []
+        paths = [path for path, _ in manifests]
+        want_manifests(paths)
         try:
-            files = self._reader.local_files([path for path, _ in manifests])
+            files = self._reader.local_files(paths)
         except NotFound as error:
             raise missing_file(str(error.facts.get("path"))) from error
         sources = [
@@ -223,6 +226,7 @@ class ManifestScan:
     ) -> pa.Table:
         if table is None:
             table = self._decode_file(source.path, decode_manifest).select(layout.names)
+            note_read(source.path)
         if table.num_rows != source.count:
             raise FormatError(
                 f"{source.path} is broken: it holds {table.num_rows} entries where its manifest "

@@ -1,6 +1,7 @@
 """The check that the page of a merge begins with: a person can cancel it, and check again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +16,8 @@ from branch_console_app.widgets.merge.verdict import draw_verdict
 
 PATIENCE_SECONDS = 2.0
 """How long the page waits for a check before it offers to cancel it."""
+COUNT_AFTER_MILLIS = 3_000
+"""How long a check runs before the page says how much of it is done."""
 _FOLLOW_SECONDS: Final = 0.5
 _KEPT_MILLIS: Final = 5_000
 _KEY: Final = "merge-check"
@@ -65,7 +68,7 @@ def check_merge(
     if check is None or check.subject != subject:
         check = st.session_state[_KEY] = _Check(subject=subject)
     if check.is_cancelled:
-        _draw(slot, MergeState.unchecked(source, target), forget_check)
+        _draw_unchecked(slot, source, target)
         return None
     heads = tuple(item.head and item.head.identity for item in sides)
     if check.answer is not None and check.heads != heads:
@@ -79,8 +82,9 @@ def check_merge(
         begun = check.begun
         if not begun.is_done(within_seconds=PATIENCE_SECONDS):
             if check.answer is None:
-                _draw(slot, MergeState.loading(source, target), _cancel)
-            st.fragment(_follow, run_every=_FOLLOW_SECONDS)(begun)
+                _draw_loading(slot, begun, source, target)
+            else:
+                st.fragment(_follow, run_every=_FOLLOW_SECONDS)(begun)
             return check.answer
         check.begun = check.answer = None
         reading = begun.result()
@@ -96,25 +100,49 @@ def forget_check() -> None:
     st.session_state.pop(_KEY, None)
 
 
-def _draw(
-    slot: DeltaGenerator,
-    verdict: MergeState,
-    then: Callable[[], None],
-) -> None:
-    """Draw a verdict with its only button."""
-    action = verdict.primary or verdict.secondary
-    assert action is not None
+def _draw_loading(slot: DeltaGenerator, begun: Begun[Reading], source: str, target: str) -> None:
+    """Draw the state of a check under way until it has ended, with the button that cancels it."""
+    with _verdict_line(slot):
+        st.fragment(_say_progress, run_every=_FOLLOW_SECONDS)(begun, source, target)
+        # Not in the fragment: whoever cancels gets another page.
+        _button(MergeState.loading(source, target), _cancel)
+
+
+def _draw_unchecked(slot: DeltaGenerator, source: str, target: str) -> None:
+    """Draw the state of a check that was cancelled, with the button that checks again."""
+    verdict = MergeState.unchecked(source, target)
+    with _verdict_line(slot):
+        draw_verdict(verdict)
+        _button(verdict, forget_check)
+
+
+@contextmanager
+def _verdict_line(slot: DeltaGenerator) -> Iterator[None]:
     with (
         slot.container(),
         st.container(
             horizontal=True, gap="small", vertical_alignment="center", key="merge-verdict"
         ),
     ):
-        draw_verdict(verdict)
-        st.button(
-            action.label, key=f"check-{action.step.name.lower()}", on_click=then,
-            type="secondary" if verdict.primary is None else "primary",
-        )  # fmt: skip
+        yield
+
+
+def _button(verdict: MergeState, then: Callable[[], None]) -> None:
+    """Draw the only button of a verdict."""
+    action = verdict.primary or verdict.secondary
+    assert action is not None
+    st.button(
+        action.label, key=f"check-{action.step.name.lower()}", on_click=then,
+        type="secondary" if verdict.primary is None else "primary",
+    )  # fmt: skip
+
+
+def _say_progress(begun: Begun[Reading], source: str, target: str) -> None:
+    """Draw the state of a check, and after a while how much is read; its end draws the page."""
+    _follow(begun)
+    is_long = state.now_millis() - begun.begun_millis >= COUNT_AFTER_MILLIS
+    manifests = begun.manifests if is_long else (0, 0)
+    draw_verdict(MergeState.loading(source, target, manifests))
 
 
 def _follow(begun: Begun[Reading]) -> None:
