@@ -5,6 +5,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,8 @@ COLUMNS = {
     "day": "DATE",
     "at": "TIMESTAMP(6)",
     "is`odd": "BOOLEAN",
+    "wide": "DECIMAL(38, 10)",
+    "clock": "TIME(3)",
 }
 Row = dict[str, Any]
 
@@ -126,6 +129,8 @@ _LAYOUT = pa.schema(
         ("day", pa.date32()),
         ("at", pa.timestamp("us")),
         ("is`odd", pa.bool_()),
+        ("wide", pa.decimal128(38, 10)),
+        ("clock", pa.time32("ms")),
     ]
 )
 
@@ -136,10 +141,13 @@ def _file(*rules: str) -> str:
     )
 
 
+_WIDEST = Decimal("9999999999999999999999999999.9999999999")
 ROWS: list[Row] = [
     {"id": 1, "amount": 1.0, "price": 1, "code": "a1", "day": dt.date(2026, 1, 1), "is`odd": True},
-    {"id": 2, "amount": -0.0, "price": 2, "code": "b2", "at": dt.datetime(2026, 1, 1, 6)},
-    {"id": 3, "amount": float("nan"), "price": None, "code": None, "is`odd": False},
+    {"id": 2, "amount": -0.0, "price": 2, "code": "b2", "at": dt.datetime(2026, 1, 1, 6),
+     "wide": 1, "clock": dt.time(6)},
+    {"id": 3, "amount": float("nan"), "price": None, "code": None, "is`odd": False,
+     "wide": _WIDEST, "clock": dt.time(0, 0, 2, 5000)},
     {"id": 4, "amount": 100.0, "price": 4, "code": "it's", "day": dt.date(2026, 2, 1)},
     {"id": 5, "amount": 100.5, "price": 5, "code": "a1", "day": dt.date(2025, 1, 1)},
     {"id": 6, "amount": None, "price": 6, "code": "", "at": dt.datetime(2026, 1, 2, 12)},
@@ -166,6 +174,10 @@ def _shares(*names: str) -> Callable[[Row], bool]:
     return fails
 
 
+def _wide(fails: Callable[[Decimal], bool]) -> tuple[Callable[[Row], bool], Callable[[Row], bool]]:
+    return lambda row: True, lambda row: "wide" in row and fails(Decimal(row["wide"]))
+
+
 CELLS: dict[str, tuple[Callable[[Row], bool], Callable[[Row], bool]]] = {
     # The rule, then which rows it looks at, then which of them fail: as Python has it.
     "rule: not_null, columns: [code, amount]": (
@@ -180,6 +192,20 @@ CELLS: dict[str, tuple[Callable[[Row], bool], Callable[[Row], bool]]] = {
     "rule: in_range, column: price, min: 2.00, max: 1e1": (
         lambda row: True,
         lambda row: row["price"] is not None and row["price"] < 2,
+    ),
+    # Bounds and values that the column itself cannot hold.
+    "rule: in_range, column: wide, min: 1.00000000004": _wide(lambda value: value == 1),
+    f"rule: in_range, column: wide, max: {_WIDEST}, strict_max: true": _wide(
+        lambda value: value == _WIDEST
+    ),
+    "rule: in_set, column: wide, values: [1.00000000004]": _wide(lambda value: True),
+    "rule: in_range, column: clock, max: '00:00:02.005', strict_max: true": (
+        lambda row: True,
+        lambda row: "clock" in row,
+    ),
+    "rule: in_set, column: clock, values: ['06:00']": (
+        lambda row: True,
+        lambda row: row["id"] == 3,
     ),
     "rule: in_range, column: day, min: 2026-01-01, max: 2026-01-31": (
         lambda row: True,

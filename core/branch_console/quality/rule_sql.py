@@ -5,7 +5,7 @@ Texts of people are part of these queries; whoever runs them looks at them first
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
 from typing import Any, Final
 
 from sqlglot import exp
@@ -31,6 +31,14 @@ LISTS_ROWS: Final = OF_ROWS | {RuleKind.UNIQUE, RuleKind.SQL}
 _EXACT: Final = frozenset(
     {TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DECIMAL}
 )
+# Digits of the largest whole number of each type.
+_DIGITS: Final = {
+    TypeRoot.TINYINT: 3,
+    TypeRoot.SMALLINT: 5,
+    TypeRoot.INT: 10,
+    TypeRoot.BIGINT: 19,
+}
+_WIDE: Final = Context(prec=80)
 _FLOATING: Final = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
 _TEXTS: Final = frozenset({TypeRoot.CHAR, TypeRoot.VARCHAR})
 _EASTMOST: Final = timedelta(hours=14)
@@ -146,7 +154,9 @@ def literal(text: str, field: DataField) -> str:
             return text.lower()
         if root in _TIMES:
             read, name = _TIMES[root]
-            return f"CAST({_text(str(read(text.strip())))} AS {name})"
+            written = _text(str(read(text.strip())))
+            # Spark casts no text to a TIME.
+            return f"TIME {written}" if root is TypeRoot.TIME else f"CAST({written} AS {name})"
     except (ValueError, InvalidOperation):
         pass
     else:
@@ -182,15 +192,20 @@ def _fails(rule: QualityRule, schema: TableSchema) -> str:
         case RuleKind.IN_RANGE:
             _check_order(rule, field)
             bounds = [
-                *_bound(column, rule.low, "<=" if rule.excludes_low else "<", field),
-                *_bound(column, rule.high, ">=" if rule.excludes_high else ">", field),
+                _bound(column, text, sign, field)
+                for text, sign in (
+                    (rule.low, "<=" if rule.excludes_low else "<"),
+                    (rule.high, ">=" if rule.excludes_high else ">"),
+                )
+                if text is not None
             ]
             if isinstance(field.type, AtomicType) and field.type.root in _FLOATING:
                 bounds.append(f"isnan({column})")
             return " OR ".join(bounds)
         case RuleKind.IN_SET:
-            values = ", ".join(literal(each, field) for each in rule.values)
-            return f"{column} NOT IN ({values})"
+            values = [(each, literal(each, field)) for each in rule.values]
+            held = [written for each, written in values if _is_held(each, field)]
+            return f"{column} NOT IN ({', '.join(held)})" if held else f"{column} IS NOT NULL"
         case RuleKind.MATCHES if is_text:
             return f"NOT ({column} RLIKE {_text(rule.pattern or '')})"
         case _:
@@ -218,9 +233,41 @@ def _check_order(rule: QualityRule, field: DataField) -> None:
         raise _unfit(f"'min' is {rule.low!r} and above 'max', which is {rule.high!r}.")
 
 
-def _bound(column: str, text: str | None, sign: str, field: DataField) -> Iterable[str]:
-    if text is not None:
-        yield f"{column} {sign} {literal(text, field)}"
+def _bound(column: str, text: str, sign: str, field: DataField) -> str:
+    """Compare a column with a bound that its own type may not hold, such as 0.5 for an INT."""
+    written = literal(text, field)
+    if not _is_exact(field):
+        return f"{column} {sign} {written}"
+    most, step = _grid(field)
+    value = Decimal(text)
+    if value.copy_abs() >= most:
+        return f"{column} IS NOT NULL" if sign[0] == ("<" if value > 0 else ">") else "false"
+    # Spark rounds a bound with more digits than it has room for, and may count an end wrongly.
+    floor = value.quantize(step, ROUND_FLOOR, _WIDE)
+    if floor == value:
+        return f"{column} {sign} ({floor:f})"
+    return f"{column} {'<=' if sign[0] == '<' else '>'} ({floor:f})"
+
+
+def _is_held(text: str, field: DataField) -> bool:
+    """Whether a column can hold a value at all: what is finer or larger is in none of its rows."""
+    if not _is_exact(field):
+        return True
+    most, step = _grid(field)
+    value = Decimal(text)
+    return value.copy_abs() < most and value == value.quantize(step, ROUND_FLOOR, _WIDE)
+
+
+def _is_exact(field: DataField) -> bool:
+    return isinstance(field.type, AtomicType) and field.type.root in _EXACT
+
+
+def _grid(field: DataField) -> tuple[Decimal, Decimal]:
+    """The power of ten that no value of an exact number reaches, and its smallest step."""
+    assert isinstance(field.type, AtomicType)
+    scale = field.type.scale or 0
+    precision = field.type.precision or _DIGITS[field.type.root]
+    return Decimal(1).scaleb(precision - scale), Decimal(1).scaleb(-scale)
 
 
 def _scope(rule: QualityRule) -> str:

@@ -175,6 +175,33 @@ def test_bounds_that_are_texts_are_compared_as_texts() -> None:
             count_query(rules, schema, TABLE, 0)
 
 
+def test_a_bound_that_a_column_cannot_hold_is_compared_as_the_number_that_it_is() -> None:
+    schema = a_schema(0, [("d", parse_data_type("DECIMAL(38, 10)")), ("i", parse_data_type("INT"))])
+    cells = {
+        "column: d, min: 1.00000000004": "`d` <= (1.0000000000)",
+        "column: d, max: 0.99999999996": "`d` > (0.9999999999)",
+        "column: d, min: -1.00000000004": "`d` <= (-1.0000000001)",
+        "column: d, max: 1, strict_max: true": "`d` >= (1.0000000000)",
+        "column: d, min: 1e40": "`d` IS NOT NULL",
+        "column: d, max: 1e40": "false",
+        "column: d, min: -1e40": "false",
+        "column: d, max: -1e40": "`d` IS NOT NULL",
+        "column: i, min: 1.5": "`i` <= (1)",
+        "column: i, max: 6.999": "`i` > (6)",
+    }
+    for text, fails in cells.items():
+        rules = read_rules(f"{HEAD}  - {{id: a, rule: in_range, {text}}}\n", TABLE).rules
+        assert f"({fails}))" in count_query(rules, schema, TABLE, 0), text
+    sets = {
+        "1, 2.00": "`i` NOT IN ((1), (2.00))",
+        "1, 2.5": "`i` NOT IN ((1))",
+        "1e12": "`i` IS NOT NULL",
+    }
+    for values, fails in sets.items():
+        text = f"{HEAD}  - {{id: a, rule: in_set, column: i, values: [{values}]}}\n"
+        assert f"({fails}))" in count_query(read_rules(text, TABLE).rules, schema, TABLE, 0), values
+
+
 def test_no_message_names_the_classes_of_a_parser() -> None:
     for where in ("a >", "a BETWEEN 1", "CASE WHEN a", "NOT", "a.", "a LIKE", "x ->"):
         with pytest.raises(InvalidInput) as refused:
