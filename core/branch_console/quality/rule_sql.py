@@ -3,6 +3,7 @@
 Texts of people are part of these queries; whoever runs them looks at them first (package `sql`).
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
@@ -11,7 +12,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from branch_console.errors import ErrorKind, InvalidInput
-from branch_console.format.data_types import AtomicType, DataField, TypeRoot
+from branch_console.format.data_types import AtomicType, DataField, TypeRoot, has_fine_times
 from branch_console.format.identifier import Identifier
 from branch_console.format.table_schema import TableSchema
 from branch_console.quality.rule_file import TABLE_IN_QUERY
@@ -41,6 +42,8 @@ _DIGITS: Final = {
 _WIDE: Final = Context(prec=80)
 _FLOATING: Final = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
 _TEXTS: Final = frozenset({TypeRoot.CHAR, TypeRoot.VARCHAR})
+# As in 12:00:00.0000001; zeros behind six digits change nothing.
+_FINER: Final = re.compile(r"[.,]\d{6}\d*[1-9]")
 _EASTMOST: Final = timedelta(hours=14)
 _TIMES: Final = {
     TypeRoot.DATE: (date.fromisoformat, "DATE"),
@@ -83,6 +86,30 @@ def duplicate_query(rule: QualityRule, schema: TableSchema, table: Identifier) -
         f"FROM (SELECT count(*) AS n, {_whole(rule, schema)} AS is_whole FROM {table_sql(table)} "
         f"WHERE {_scope(rule)} GROUP BY {_columns(rule, schema)})"
     )
+
+
+def equal_times_query(rule: QualityRule, schema: TableSchema, table: Identifier) -> str | None:
+    """Return a SELECT of `failures_0`: rows whose times equal a bound, or those of another row.
+
+    A query has times to the microsecond, so that finer digits may tell these apart. None if the
+    rule compares no times that are finer.
+
+    Raises:
+        InvalidInput: A rule does not fit the columns.
+    """
+    if not _compares_fine_times(rule, schema):
+        return None
+    if rule.kind is RuleKind.UNIQUE:
+        return duplicate_query(rule, schema, table)
+    field = _field(rule.columns[0], schema)
+    values = rule.values or tuple(each for each in (rule.low, rule.high) if each is not None)
+    equal = f"{_name(field.name)} IN ({', '.join(literal(each, field) for each in values)})"
+    return f"SELECT count_if({_scope(rule)} AND {equal}) AS failures_0 FROM {table_sql(table)}"
+
+
+def _compares_fine_times(rule: QualityRule, schema: TableSchema) -> bool:
+    compares = rule.kind in (RuleKind.UNIQUE, RuleKind.IN_RANGE, RuleKind.IN_SET)
+    return compares and any(has_fine_times(_field(each, schema).type) for each in rule.columns)
 
 
 def example_query(rule: QualityRule, schema: TableSchema, table: Identifier) -> str:
@@ -154,6 +181,8 @@ def literal(text: str, field: DataField) -> str:
             return text.lower()
         if root in _TIMES:
             read, name = _TIMES[root]
+            if _FINER.search(text):
+                raise _unfit(f"{text!r} is finer than a microsecond, and times are compared by it.")
             written = _text(str(read(text.strip())))
             # Spark casts no text to a TIME.
             return f"TIME {written}" if root is TypeRoot.TIME else f"CAST({written} AS {name})"

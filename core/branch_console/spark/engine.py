@@ -102,9 +102,14 @@ class SparkRowEngine(SparkRowWriter):
         sources: Sources,
         limit: int,
         progress: Progress,
+        *,
+        keeps_times: bool = False,
     ) -> tuple[pa.Table, str]:
         """Run a query of the sources, and return its rows with the plan."""
-        return run_query(self._session, self._store, sql, sources, limit, progress=progress)
+        return run_query(
+            self._session, self._store, sql, sources, limit,
+            progress=progress, keeps_times=keeps_times,
+        )  # fmt: skip
 
     def opened(
         self, sql: str, sources: Sources, *, keeps_times: bool = False

@@ -32,7 +32,9 @@ class Counting(LocalFiles):
         self.kept: list[str] = []
         self.asked: list[str] = []
 
-    def query(self, sql: str, sources: Any, limit: int, progress: Any) -> tuple[pa.Table, str]:
+    def query(
+        self, sql: str, sources: Any, limit: int, progress: Any, *, keeps_times: bool = False
+    ) -> tuple[pa.Table, str]:
         ((content, _),) = sources.values()
         name = content.table.identifier.table_name
         arrives = isinstance(content, StagedState) or content.table.branch != "main"

@@ -111,7 +111,13 @@ class Counting(NoRowEngine):
         self.asked: list[str] = []
 
     def query(
-        self, sql: str, sources: Mapping[str, QuerySource], limit: int, progress: Progress
+        self,
+        sql: str,
+        sources: Mapping[str, QuerySource],
+        limit: int,
+        progress: Progress,
+        *,
+        keeps_times: bool = False,
     ) -> tuple[pa.Table, str]:
         self.asked.append(sql)
         return pa.table({"total": [2_999]}), ""

@@ -243,7 +243,13 @@ class QueryingMeanwhile(TrustingRows):
         self.most_rows = 100
 
     def query(
-        self, sql: str, contents: dict[str, QuerySource], limit: int, progress: Progress
+        self,
+        sql: str,
+        contents: dict[str, QuerySource],
+        limit: int,
+        progress: Progress,
+        *,
+        keeps_times: bool = False,
     ) -> tuple[pa.Table, str]:
         answer = pa.table({"n": [0], "total": [1]})
         if self.held:

@@ -129,7 +129,13 @@ class RowEngine(Protocol):
         """
 
     def query(
-        self, sql: str, sources: Mapping[str, QuerySource], limit: int, progress: Progress
+        self,
+        sql: str,
+        sources: Mapping[str, QuerySource],
+        limit: int,
+        progress: Progress,
+        *,
+        keeps_times: bool = False,
     ) -> tuple[pa.Table, str]:
         """Run a query; nothing but the sources can be read by it.
 
@@ -138,6 +144,7 @@ class RowEngine(Protocol):
             sources: The sources of the query, by name.
             limit: How many rows are answered at most.
             progress: Called with tasks done and tasks known.
+            keeps_times: Whether to refuse times of the tables that are finer than the engine's.
 
         Returns:
             The rows, and the plan as text.
@@ -278,7 +285,13 @@ class NoRowEngine:
         raise _no_engine()
 
     def query(
-        self, sql: str, sources: Mapping[str, QuerySource], limit: int, progress: Progress
+        self,
+        sql: str,
+        sources: Mapping[str, QuerySource],
+        limit: int,
+        progress: Progress,
+        *,
+        keeps_times: bool = False,
     ) -> tuple[pa.Table, str]:
         """Raise NotAllowed."""
         raise _no_engine()

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +26,7 @@ from branch_console.quality.rule_sql import (
     COUNTED,
     count_query,
     duplicate_query,
+    equal_times_query,
     example_query,
     sql_query,
     table_sql,
@@ -155,6 +156,7 @@ def evaluate(
     for rule in rules:
         if rule.id not in found:
             found[rule.id] = asked.alone(rule)
+        found[rule.id] = asked.with_checked_times(rule, found[rule.id])
         has_rows = outcome(rule, found[rule.id]) is Outcome.FAILS and found[rule.id].failures
         if shows_rows and has_rows:
             found[rule.id] = replace(found[rule.id], examples=asked.examples(rule))
@@ -263,6 +265,23 @@ class _Question:
         except PaimonError as error:
             return RuleResult(rule_id=rule.id, problem=self._problem(rule, error))
 
+    def with_checked_times(self, rule: QualityRule, found: RuleResult) -> RuleResult:
+        """Return what was found, unless times that it took for equal may differ."""
+        sql = None
+        if found.problem is None:
+            sql = equal_times_query(rule, self.state.schema, self.table)
+        if sql is None or not self._row(sql)["failures_0"]:
+            return found
+        try:
+            self._row(sql, keeps_times=True)
+        except InvalidInput:
+            problem = (
+                f"Times in {' or '.join(map(repr, rule.columns))} are finer than a microsecond, "
+                "and may differ by less than that from each other or from a bound."
+            )
+            return RuleResult(rule_id=rule.id, problem=problem)
+        return found
+
     def examples(self, rule: QualityRule) -> tuple[str, ...]:
         """Return some rows that fail; none if they cannot be shown."""
         try:
@@ -291,18 +310,19 @@ class _Question:
         failures = row.get(f"failures_{number}", 0)
         return RuleResult(rule_id=rule.id, rows=row[f"rows_{number}"], failures=failures)
 
-    def _row(self, sql: str) -> Mapping[str, Any]:
-        found: list[Mapping[str, Any]] = self._ask(sql, limit=1).to_pylist()
-        return found[0]
+    def _row(self, sql: str, *, keeps_times: bool = False) -> Mapping[str, Any]:
+        found = self._ask(sql, limit=1, keeps_times=keeps_times).to_pylist()
+        return cast("Mapping[str, Any]", found[0])
 
-    def _ask(self, sql: str, limit: int) -> pa.Table:
+    def _ask(self, sql: str, limit: int, *, keeps_times: bool = False) -> pa.Table:
         query = parse_query_of(sql, self.table)
         rewritten = query.over([self.view] * len(query.references))
         columns = query.columns_of(self.state.schema.row_type.names)
         content = replace(self.state.content, columns=columns)
         found, _ = self.rows.query(
-            rewritten.text, {self.view: (content, None)}, limit, self.progress
-        )
+            rewritten.text, {self.view: (content, None)}, limit, self.progress,
+            keeps_times=keeps_times,
+        )  # fmt: skip
         return found
 
     def _problem(self, rule: QualityRule, error: PaimonError) -> str:

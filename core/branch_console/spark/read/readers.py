@@ -289,6 +289,7 @@ def read_staged(
     *,
     columns: Iterable[str] | None = None,
     filters: Condition | None = None,
+    keeps_times: bool = False,
 ) -> DataFrame:
     """Read what a commit would leave.
 
@@ -298,6 +299,7 @@ def read_staged(
         state: The state that would be left.
         columns: The wanted columns in their order; all if left out.
         filters: As for `plan_table`.
+        keeps_times: Whether a task refuses times that are finer than Spark's.
 
     Raises:
         NotFound: There is no such column.
@@ -308,7 +310,8 @@ def read_staged(
     # Rows have the numbers of row tracking from the commit on, so there are no such columns yet.
     task = _read_task(store, schema, schemas, columns, filters, schema.field)
     plan = plan_files(store, state.table, state.files, state.index_files, schema, schemas, filters)
-    return TableRead(task=task, plan=plan).frame(spark)
+    read = TableRead(task=task, plan=plan)
+    return (read.keeping_times() if keeps_times else read).frame(spark)
 
 
 def _read_task(

@@ -92,6 +92,7 @@ def run_query(
     limit: int,
     *,
     progress: Progress = lambda done, total: None,
+    keeps_times: bool = False,
 ) -> tuple[pa.Table, str]:
     """Run a query.
 
@@ -103,6 +104,7 @@ def run_query(
         sources: The only sources of the query, by name.
         limit: How many rows are answered at most.
         progress: Called with tasks done and tasks known; what it raises stops the query.
+        keeps_times: Whether to refuse times of the tables that are finer than Spark's.
 
     Returns:
         The rows, and the plan as text.
@@ -113,7 +115,7 @@ def run_query(
     """
 
     def answer(spark: SparkSession) -> tuple[pa.Table, str]:
-        with query_frame(spark, store, sql, sources) as frame:
+        with query_frame(spark, store, sql, sources, keeps_times=keeps_times) as frame:
             return _with_plain_columns(frame).limit(limit).toArrow(), _plan_of(frame)
 
     return session.run(
@@ -169,7 +171,9 @@ def _open(
             state, condition = source
             columns = None if all_columns else state.columns
             frame = (
-                read_staged(spark, store, state, columns=columns, filters=condition)
+                read_staged(
+                    spark, store, state, columns=columns, filters=condition, keeps_times=keeps_times
+                )
                 if isinstance(state, StagedState)
                 else read_table(
                     spark, store, state, columns=columns, filters=condition, keeps_times=keeps_times
