@@ -216,7 +216,7 @@ def _settle_conflicts(hand: Hand, database: str) -> None:
     hand.asks_for_job(hand.button("Compare rows"), "Comparing rows")
     hand.click(hand.button("Settle 21,296 conflicts"))
     hand.click(hand.button("Take source"))
-    hand.click(hand.page.get_by_role("link", name="Back to the merge"))
+    hand.click(hand.button("Continue to merge"))
 
 
 def _create_drop_and_expire(hand: Hand) -> None:

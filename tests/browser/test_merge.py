@@ -165,7 +165,7 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
         seen.page.get_by_role("button", name="Download", exact=True).click()
     kept = Policy.from_yaml(download.value.path().read_text()).for_table(table.name)[-1]
     assert sorted(kept.choices["take"].to_pylist()) == ["theirs", "value"]
-    seen.link("Back to the merge").click()
+    seen.page.get_by_role("button", name="Continue to merge").click()
     seen.page.wait_for_url("**/merge?**")
     seen.sees("All 28 conflicts are settled")
     expect(seen.page.locator(".st-key-merge-merge button")).to_be_enabled()

@@ -79,7 +79,7 @@ def test_a_branch_is_found_judged_settled_in_three_ways_merged_undone_and_merged
     seen.page.locator('input[type="file"]').set_input_files(policy)
     seen.sees("All 21,296 conflicts settled.")
 
-    seen.link("Back to the merge").click()
+    seen.page.get_by_role("button", name="Continue to merge").click()
     seen.page.wait_for_url("**/merge?**")
     merged = _merge(seen, as_snapshot=before.id + 1)
     seen.page.get_by_role("button", name="Undo", exact=True).click()

@@ -74,6 +74,7 @@ def test_rules_settle_down_to_the_last_conflict_and_then_the_merge_goes_on(
     page = console().open("conflicts", **NOTES)
     assert "**8 of 8 conflicts open.**" in page.text
     assert "Back to the merge" in dict(page.links())
+    assert not page.has_button("resolve-continue")
     assert lines(page) == [("2013-03-08 · 0", "note", "", "undecided", "")]
     page.click("rest-theirs")
     where = lines(page)[0][-1]
@@ -107,7 +108,9 @@ def test_rules_settle_down_to_the_last_conflict_and_then_the_merge_goes_on(
     assert "**8 conflicts match.** Settles **3 conflicts**, changes 4 settled ones." in (page.text)
     page.click("rule-keep")
     assert "**All 8 conflicts settled.**" in page.text
-    assert "Back to the merge" in dict(page.links())
+    assert "Back to the merge" not in dict(page.links())
+    onward = page.at.button(key="resolve-continue")
+    assert (onward.label, onward.proto.type) == ("Continue to merge", "primary")
 
     merge = console().open("merge", **PLACE)
     assert "**All 8 conflicts settled.**" in merge.text

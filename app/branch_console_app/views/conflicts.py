@@ -76,7 +76,7 @@ def _show(resolver: Resolver, identifier: Identifier) -> None:
     plan, settled = resolver.resolution.plan, resolver.settled
     open_number = settled["take"].null_count
     with st.container(
-        horizontal=True, gap="medium", vertical_alignment="center", key="line-progress"
+        horizontal=True, gap="medium", vertical_alignment="center", key="line-resolve"
     ):
         st.markdown(
             f"Source {code(plan.source)} → target {code(plan.target)}: "
@@ -84,7 +84,7 @@ def _show(resolver: Resolver, identifier: Identifier) -> None:
             width="content",
         )
         st.space("stretch")
-        _show_way_back()
+        _show_way_back(is_settled=not open_number and settled.num_rows > 0)
     error = last_error()
     if error is not None:
         show_problem(error, headline="The choice was not kept.")
@@ -128,6 +128,13 @@ def _is_stale(resolution: Resolution) -> bool:
     return True
 
 
-def _show_way_back() -> None:
+def _show_way_back(*, is_settled: bool = False) -> None:
+    """Lead to the merge; once nothing is open, that is the next step."""
     view = state.view_of(*MERGE_VIEW)
+    if is_settled:
+        if st.button(
+            "Continue to merge", type="primary", icon=":material/merge:", key="resolve-continue"
+        ):
+            state.go_to(PageName.MERGE, here(), **view)
+        return
     state.link(PageName.MERGE, "Back to the merge", here(), view=view, icon=":material/arrow_back:")
