@@ -28,6 +28,7 @@ def test_a_legal_one_says_what_arrives_and_that_nothing_goes(tmp_path: Path) -> 
     )
     assert "Nothing: every snapshot, schema and tag stays." in page.text
     assert "Net rows +41,208" in page.text
+    assert "Undo brings it back\\." in page.text
     assert page.has_button("merge-merge")
     assert not page.has_button("ff-force")
 

@@ -89,7 +89,7 @@ def show_fast_forward(
     labels = tab_labels(0, checks)
     tabs = show_tabs({tab: label for tab, label in labels.items() if tab is not MergeTab.CONFLICTS})
     with tabs[MergeTab.SUMMARY]:
-        _show_summary(preview, checks, identifier, verdict, merge)
+        _show_summary(preview, checks, identifier, answer, verdict, merge)
     with tabs[MergeTab.CHANGES]:
         _show_moves(preview)
     with tabs[MergeTab.CHECKS]:
@@ -116,6 +116,7 @@ def _show_summary(
     preview: FastForwardPreview,
     checks: Sequence[Check],
     identifier: Identifier,
+    answer: Preview | None,
     verdict: MergeState,
     merge: MergeAttempt | None,
 ) -> None:
@@ -128,7 +129,8 @@ def _show_summary(
             if plan.can_run and plan.target_head is not None and preview.arrives.needs_counting:
                 show_row_counts(identifier, plan.target, plan.source, preview.counted_words)
         if preview.changes:
-            _show_consequences(preview, "summary", is_stopped=verdict.stops)
+            undo = "" if answer is None else answer.undo
+            _show_consequences(preview, "summary", undo, is_stopped=verdict.stops)
     with right:
         show_short_checks(checks)
         if any(each.name == RULES and each.standing is CheckState.NOT_RUN for each in checks):
@@ -143,7 +145,9 @@ def _link_to_rules(plan: ForwardDecision) -> None:
     )  # fmt: skip
 
 
-def _show_consequences(preview: FastForwardPreview, key: str, *, is_stopped: bool) -> None:
+def _show_consequences(
+    preview: FastForwardPreview, key: str, undo: str, *, is_stopped: bool
+) -> None:
     with st.container(border=True, key=f"card-{key}"):
         left, right = st.columns(2, gap="medium")
         for pane, title, sentences in (
@@ -154,6 +158,8 @@ def _show_consequences(preview: FastForwardPreview, key: str, *, is_stopped: boo
                 st.caption(title)
                 for sentence in sentences:
                     st.markdown(sentence)
+        if undo:
+            st.caption(f":material/undo: {prose(undo)}")
 
 
 def _show_figures(preview: FastForwardPreview) -> None:
@@ -172,14 +178,12 @@ def _show_figures(preview: FastForwardPreview) -> None:
 
 
 def _show_moves(preview: FastForwardPreview) -> None:
-    plan = preview.plan
-    left, right = st.columns(2, gap="medium")
-    with left:
-        st.markdown(f"**New on** {code(plan.target)}")
-        _show_moved(preview.arrives, "arrives", "Nothing arrives.")
-    with right:
-        st.markdown(f"**Removed from the history of** {code(plan.target)}")
-        _show_moved(preview.removes, "removes", "Nothing: every snapshot, schema and tag stays.")
+    # Below each other: half of a narrow page would cut off who committed, and when.
+    target = code(preview.plan.target)
+    st.markdown(f"**New on** {target}")
+    _show_moved(preview.arrives, "arrives", "Nothing arrives.")
+    st.markdown(f"**Removed from the history of** {target}")
+    _show_moved(preview.removes, "removes", "Nothing: every snapshot, schema and tag stays.")
 
 
 def _show_moved(moved: MovedCommits, key: str, nothing: str) -> None:
@@ -218,8 +222,7 @@ def show_forward_dialog(
     if answer is None:
         st.info(f"{preview.headline} {preview.detail}")
         return
-    _show_consequences(preview, "confirm", is_stopped=False)
-    st.caption(f":material/undo: {prose(answer.undo)}")
+    _show_consequences(preview, "confirm", answer.undo, is_stopped=False)
     override = None
     if is_blocked:
         override = ask_for_override()
