@@ -21,7 +21,7 @@ from branch_console.quality.rule_file import parse_rules
 from branch_console.quality.rules import RuleResult
 from branch_console.sql.answer import Answer
 from branch_console_app import reads
-from branch_console_app.models.parts.wording import plain
+from branch_console_app.models.parts.wording import plain, prose
 from branch_console_app.services import Services
 from branch_console_app.settings import Settings
 from branch_console_app.widgets.parts import patience
@@ -457,7 +457,7 @@ def test_rules_are_judged_on_both_sides_by_a_job_that_a_button_starts(
     assert name == "check_rules"
     assert [str(arguments[side]).partition("@")[0] for side in ("a", "b")] == ["main", "ahead"]
     assert "**Rules on B, ahead**" in page.text
-    said = plain(
+    said = prose(
         "Rule 'whole' fails: 1 of 4 rows breaks it, no more than before; it failed before: 1 of 3 "
         "rows breaks it."
     )

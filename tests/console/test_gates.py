@@ -13,7 +13,7 @@ from branch_console.quality.gate import findings_table, judge
 from branch_console.quality.rule_file import parse_rules
 from branch_console.quality.rules import RuleResult
 from branch_console.sql.answer import Answer
-from branch_console_app.models.parts.wording import plain
+from branch_console_app.models.parts.wording import prose
 from tests.console.pages import Console, Page, air_console, settings
 from tests.console.pretend import NOW, PretendServices, air_warehouse, job
 from tests.support.judged_rules import ORDERED, SAID
@@ -147,12 +147,12 @@ def test_only_an_operator_overrides(tmp_path: Path) -> None:
 def test_a_refused_job_shows_counts_and_rows(tmp_path: Path) -> None:
     services = air_warehouse(settings(tmp_path))
     page = Console(_judged(services)).open("job", id="9f2a00", db="air", table="flights")
-    said = plain(
+    said = prose(
         "Rule 'carrier' fails now, and passed before: 41 of 1,000 rows break it; before: 0 of "
         "960 rows break it."
     )
     assert f"block \u2002 {said}" in page.text
-    assert "pass \u2002 Rule 'delay' passes" in page.text
+    assert "pass \u2002 Rule `delay` passes" in page.text
     (rows,) = [each.value for each in page.at.dataframe if "flight" in each.value]
     assert list(rows["flight"]) == ["UA1"]
 
@@ -186,7 +186,7 @@ def test_a_query_that_is_too_long_for_an_address_is_shown(tmp_path: Path) -> Non
 def test_what_newly_fails_comes_first_with_both_outcomes_and_counts(tmp_path: Path) -> None:
     services = air_warehouse(settings(tmp_path))
     page = Console(_judged(services, ORDERED)).open("job", id="9f2a00", db="air", table="flights")
-    said = [plain(each) for each in SAID]
+    said = [prose(each) for each in SAID]
     assert all(each in page.text for each in said)
     places = [page.text.index(each) for each in said]
     assert places == sorted(places)

@@ -382,7 +382,7 @@ def _conflict_line(conflict: Conflict, plan: Plan) -> ConflictLine:
         base=conflict.sides.base,
         ours=f"{ours}{conflict.sides.ours}",
         theirs=f"{theirs}{conflict.sides.theirs}",
-        advice=_with_names(plain(conflict.advice), plan),
+        advice=_with_names(prose(conflict.advice), plan),
         settled_by=options_of(conflict),
         otherwise=otherwise_words(conflict.settle_with),
         is_act=is_act,

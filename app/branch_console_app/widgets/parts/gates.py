@@ -17,7 +17,7 @@ from branch_console.quality.rules import RuleSet
 from branch_console_app import reads, state
 from branch_console_app.models.compare.rows import cell_text
 from branch_console_app.models.parts.query_answer import text_for_address
-from branch_console_app.models.parts.wording import code, count, plain, plural
+from branch_console_app.models.parts.wording import code, count, plain, plural, prose
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.confirm import lacks_role
@@ -120,7 +120,7 @@ def show_rules(rules: RuleSet, title: str, when: str) -> None:
 
 def _show_finding(finding: RuleFinding, everything: FailingRows) -> None:
     verdict = GateVerdict(finding.verdict)
-    st.markdown(f"{_MARKS[verdict]} \u2002 {plain(finding.said)}")
+    st.markdown(f"{_MARKS[verdict]} \u2002 {prose(finding.said)}")
     if verdict is not GateVerdict.PASS:
         st.caption(f"Condition: {plain(finding.asked)}")
     if finding.examples:
