@@ -396,9 +396,11 @@ def test_a_refused_merge_says_why_and_where_to_look(tmp_path: Path) -> None:
 
 
 def test_an_even_branch_has_nothing_to_do(tmp_path: Path) -> None:
-    page = air_console(tmp_path).open("merge", **FLIGHTS, source="audit")
+    page = air_console(tmp_path).open("merge", **FLIGHTS, source="audit", tab="changes")
     assert "**`main` already has every change of `audit`.**" in page.text
     assert not page.has_button("run-merge_branch")
+    assert "None: `audit` is at that snapshot." in page.text
+    assert "expiry" not in page.text
 
 
 def test_automatic_is_a_fast_forward_where_the_target_did_not_move(tmp_path: Path) -> None:

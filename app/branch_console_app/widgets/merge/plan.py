@@ -252,11 +252,13 @@ def _show_changes(page: MergePage) -> None:
 
 
 def _show_source_commits(commits: MovedCommits, plan: Plan) -> None:
-    base = plan.heads.base
+    base, head = plan.heads.base, plan.heads.theirs
     since = "" if base is None else f" since snapshot {base.id}, the merge base"
     st.markdown(f"**Commits of** {code(plan.source)}{since}")
     if commits.snapshots:
         show_commits(commits, "source")
+    elif base is not None and head is not None and head.identity.same_as(base.identity):
+        st.caption(f"None: {code(plan.source)} is at that snapshot.")
     else:
         st.caption("None of them is left: an expiry has removed their snapshots.")
 
