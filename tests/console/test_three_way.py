@@ -337,6 +337,9 @@ def test_conflicts_are_listed_and_an_option_is_offered_that_was_tried(tmp_path: 
     page.click("settle-conflicts")
     page.click("settle-conflicts")
     assert page.at.query_params["isolation"] == "snapshot"
+    console.services.merges_with = {"isolation": replace(plan, conflicts=())}
+    page = console.open("merge", **FIX, isolation="snapshot")
+    assert "Conflicts (3, all settled)" in [tab.label for tab in page.at.tabs]
 
 
 def test_a_thousand_conflicts_come_page_by_page(tmp_path: Path) -> None:

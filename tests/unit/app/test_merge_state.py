@@ -468,6 +468,11 @@ def test_a_fast_forward_that_would_remove_commits_leads_to_the_merge(
     assert isinstance(plan(MergeVerdict.FAST_FORWARD), FastForwardPlan)
 
 
+def test_a_fast_forward_of_one_commit_does_not_count_it(plan: Planned) -> None:
+    one = of(plan(MergeVerdict.FAST_FORWARD), ahead=1)
+    assert one.text.endswith("a fast-forward adds the commit of fix-delays unchanged.")
+
+
 def test_a_refused_fast_forward_offers_no_merge_that_is_refused_as_well(tmp_path: Path) -> None:
     services = air_warehouse(settings(tmp_path))
     identifier = services.listed[1].identifier

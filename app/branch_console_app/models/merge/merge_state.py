@@ -717,7 +717,8 @@ def _staged(target: str, facts: MergeFacts) -> MergeState:
 
 
 def _fast_forward(source: str, target: str, ahead: int | None) -> MergeState:
-    commits = "the commits" if ahead is None else f"the {plural(ahead, 'commit')}"
+    number = "" if ahead in (None, 1) else f"{count(ahead)} "
+    commits = f"the {number}{'commit' if ahead == 1 else 'commits'}"
     return MergeState(
         standing=MergeStanding.FAST_FORWARD,
         sentence=f"{code(target)} has no commits since {code(source)} branched off: a fast-forward "

@@ -206,12 +206,17 @@ def _keep_tab(key: str, labels: Mapping[MergeTab, str]) -> None:
 
 def _conflict_count(page: MergePage) -> int:
     rows_found = 0 if page.facts.rows is None else page.facts.rows.number
-    return len(page.preview.conflicts) + rows_found
+    return len(page.preview.conflicts) + rows_found + _settled_by_options(page)
 
 
 def _settled_count(page: MergePage) -> int:
     found = page.facts.rows
-    return 0 if found is None else found.number - found.open_number
+    settled = 0 if found is None else found.number - found.open_number
+    return settled + _settled_by_options(page)
+
+
+def _settled_by_options(page: MergePage) -> int:
+    return 0 if page.facts.settled is None else page.facts.settled.number
 
 
 def show_outcome(preview: MergePreview) -> None:
