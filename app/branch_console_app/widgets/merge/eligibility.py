@@ -36,16 +36,16 @@ def show_short_checks(checks: Sequence[Check]) -> None:
         st.markdown("**Checks**")
         for check in checks:
             if check.standing is not CheckState.PASSES:
-                st.markdown(f"{_MARKS[check.standing]} \u2002 {_sentence(check)}")
+                st.markdown(f"{_MARKS[check.standing]} {_sentence(check)}")
         passing = sum(check.standing is CheckState.PASSES for check in checks)
         if passing:
-            st.markdown(f"{_MARKS[CheckState.PASSES]} \u2002 :gray[{passing} passed]")
+            st.markdown(f"{_MARKS[CheckState.PASSES]} :gray[{passing} passed]")
 
 
 def _words(check: Check) -> str:
     suffix = f" :small[:gray[{code(check.kind)}]]" if check.kind else ""
     advice = f" :gray[{check.advice}]" if check.advice else ""
-    return f"{_MARKS[check.standing]} \u2002 {_sentence(check)}{advice}{suffix}"
+    return f"{_MARKS[check.standing]} {_sentence(check)}{advice}{suffix}"
 
 
 def _sentence(check: Check) -> str:

@@ -29,5 +29,5 @@ def draw_figures(figures: Iterable[Figure]) -> None:
         colour = cast(DeltaColor, label_colour(figure.known))
         st.metric(
             figure.label, figure.shown, figure.doubt, colour, delta_arrow="off",
-            border=True, help=figure.help,
+            border=True, help=figure.help, height="stretch",
         )  # fmt: skip
