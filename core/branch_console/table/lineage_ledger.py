@@ -31,6 +31,10 @@ class LineageLedger:
         """
         return self._present(self.states())
 
+    def as_written(self) -> tuple[LineageEvent, ...]:
+        """The same events, with branches under the names they had at the time."""
+        return in_order(self.states())
+
     def whole(self) -> tuple[LineageEvent, ...]:
         """The same events, for whoever decides by them; raises Refused if one is broken."""
         return self._present(self._whole_states())

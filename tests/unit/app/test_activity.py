@@ -7,6 +7,7 @@ import pytest
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind, VersionName
 from branch_console.format.identifier import Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.receipt import Receipt
 from branch_console.jobs.progress import JobState
 from branch_console.operations.declared import REQUESTS
 from branch_console.procedures.browse.page_values import TableEvents
@@ -67,6 +68,16 @@ def test_what_an_operation_rescues_is_told_with_it() -> None:
     kept = replace(event("k", LineageKind.RESCUED, 5, source_branch="main"), operation_id="m")
     found = activity_feed([ledger(kept, replaced)])
     assert [each.sentence for each in found] == ["ada replaced `main` by `dev` of air\\.flights"]
+
+
+def test_a_drop_names_the_rescue_branch_that_keeps_what_was_dropped() -> None:
+    kept = Receipt(
+        operation_id="d", statement="", actor="ada", plan_id="", rescue_branch="rescue-7f3a",
+        started_millis=5, finished_millis=5,
+    )  # fmt: skip
+    dropped = replace(event("d", LineageKind.DROPPED, 5), branch="work", receipt=kept)
+    (entry,) = activity_feed([ledger(dropped)])
+    assert entry.sentence == "ada dropped branch `work` of air\\.flights, kept as `rescue-7f3a`"
 
 
 def test_an_undo_of_what_the_ledger_lost_stands_alone() -> None:

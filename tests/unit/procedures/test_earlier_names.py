@@ -6,6 +6,8 @@ import pytest
 
 from branch_console.errors import NotFound
 from branch_console.format.snapshot import Snapshot
+from branch_console.procedures.browse.activity import read_table_events
+from branch_console.procedures.browse.tables import read_table
 from tests.support.branch_bench import BranchBench
 from tests.support.lifecycle import metadata, preview, run
 
@@ -92,3 +94,18 @@ def test_an_earlier_name_is_told_with_the_present_one(
 def test_a_rule_for_an_earlier_name_says_what_it_does_not_cover(bench: BranchBench) -> None:
     (told, _) = preview(bench, "protect_branch", branch="dev").consequences
     assert told.text.endswith("Operation away renamed it; it is 'fix' now. Say that.")
+
+
+def test_the_history_names_branches_as_they_were_called_at_the_time(bench: BranchBench) -> None:
+    run(bench, "drop_branch", "gone", branch="fix")
+    main = bench.table("main").identifier
+    (ledger,) = read_table_events(bench.warehouse(), [main])
+    listed = read_table(bench.warehouse(), main).events
+    assert ledger.events == listed
+    told = [(str(event.kind), event.branch) for event in listed]
+    assert told == [
+        ("forked", "dev"),
+        ("rolled-back", "dev"),
+        ("renamed", "fix"),
+        ("dropped", "fix"),
+    ]

@@ -18,7 +18,7 @@ from branch_console.jobs.progress import JobState, JobView
 from branch_console.procedures.browse.page_values import TableEvents
 from branch_console_app.models.jobs.job_titles import full_title
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import code, plain
+from branch_console_app.models.parts.wording import code, plain, shortened
 
 READING_JOBS: Final = frozenset(
     {"check_rules", "compare_quality", "compare_rows", "compare_states", "count_rows",
@@ -27,6 +27,9 @@ READING_JOBS: Final = frozenset(
 """Jobs that change no table: they leave the feed once they are done."""
 
 CATALOG: Final = "the catalog"
+
+# A name of the console's own, with the id of the operation: its beginning tells it from others.
+_RESCUE_LENGTH: Final = 20
 
 
 class ActivityKind(StrEnum):
@@ -140,7 +143,7 @@ def _of_table(ledger: TableEvents) -> Iterator[Activity]:
         entry = Activity(
             time_millis=event.time_millis,
             kind=_KINDS.get(event.kind, ActivityKind.UPKEEP),
-            sentence=f"{plain(event.actor)} {_deed(event)} of {plain(name)}",
+            sentence=_sentence(event, name),
             people=(event.actor,),
             table=name,
             branch=event.branch,
@@ -150,6 +153,13 @@ def _of_table(ledger: TableEvents) -> Iterator[Activity]:
         )
         undo = taken_back.get(event.operation_id)
         yield entry if undo is None else _taken_back(entry, undo)
+
+
+def _sentence(event: LineageEvent, table: str) -> str:
+    kept = ""
+    if event.kind is LineageKind.DROPPED and event.receipt and event.receipt.rescue_branch:
+        kept = f", kept as {code(shortened(event.receipt.rescue_branch, _RESCUE_LENGTH))}"
+    return f"{plain(event.actor)} {_deed(event)} of {plain(table)}{kept}"
 
 
 def _taken_back(entry: Activity, undo: LineageEvent) -> Activity:

@@ -41,6 +41,6 @@ def history_lines(
 def _text(event: LineageEvent) -> str:
     parts = (
         event.branch, event.source_branch, event.actor, event.reason, event.tag,
-        event.operation_id, str(event.kind),
+        event.operation_id, str(event.kind), event.receipt and event.receipt.rescue_branch,
     )  # fmt: skip
     return " ".join(part for part in parts if part).lower()

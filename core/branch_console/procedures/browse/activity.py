@@ -20,7 +20,7 @@ def read_table_events(
     def read(table: Identifier) -> TableEvents | None:
         try:
             found = warehouse.table(table.on_branch(MAIN_BRANCH))
-            return TableEvents(table=found.identifier, events=found.ledger.events())
+            return TableEvents(table=found.identifier, events=found.ledger.as_written())
         except PaimonError:
             # The list of tables says why it cannot be read.
             return None

@@ -74,7 +74,7 @@ class TableEvents:
     """The ledger of one table.
 
     Attributes:
-        events: In the order they happened, with branches under their names of today.
+        events: In the order they happened, with branches under the names they had at the time.
     """
 
     table: Identifier
@@ -99,7 +99,8 @@ class TableSummary:
         change: The changes by the commit of the head.
         first_snapshot_id: The oldest snapshot that has not expired.
         branch_options: Options of the table that name a branch, by key.
-        events: The history of operations, without the events that cannot be read.
+        events: The history of operations, without the events that cannot be read, with branches
+            under the names they had at the time.
         broken_events: Why those cannot be read: the history is incomplete.
     """
 

@@ -9,7 +9,6 @@ from branch_console.diff.branch_counts import BranchCounts
 from branch_console.diff.rows.row_figure import add_up, commit_figures, snapshot_figure
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, RESCUE_PREFIX, Identifier
-from branch_console.format.lineage_event import under_present_names
 from branch_console.format.options import BRANCH_OPTIONS
 from branch_console.format.table_schema import TableSchema
 from branch_console.procedures.browse.page_values import (
@@ -113,7 +112,7 @@ def read_table(warehouse: Warehouse, table: Identifier) -> TableSummary:
             if state.value is not None
         ),
         branch_options=branch_options(schema),
-        events=under_present_names(in_order(read_events.result())),
+        events=in_order(read_events.result()),
         broken_events=errors_of(read_events.result()),
     )
 
