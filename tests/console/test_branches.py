@@ -33,6 +33,12 @@ def test_every_branch_is_listed_with_its_standing(tmp_path: Path) -> None:
     assert "**6 branches**" in page.text
 
 
+def test_the_list_speaks_of_files_as_no_rule_was_asked(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("branches", **FLIGHTS)
+    assert ":green-badge[✓ intact]" in page.text
+    assert "healthy" not in page.text
+
+
 def test_the_chart_says_its_finding(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("branches", **FLIGHTS, branch="fix-delays")
     (chart,) = page.at.get("plotly_chart")

@@ -123,7 +123,7 @@ def test_a_lost_table_is_told_first_and_spoils_no_other(
     page = opened()
     assert "1 table lost its table branch" in page.text
     assert ":red[✕ lost]" in page.text
-    assert ":red-badge[✕ broken]" in page.text
+    assert ":red-badge[✕ files broken]" in page.text
 
 
 def test_a_branch_that_cannot_be_read_leaves_the_others(

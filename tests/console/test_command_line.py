@@ -81,6 +81,15 @@ def test_a_command_opens_every_table(
         assert command not in {"show", "branches", "graph"} or console.json(command, table)
 
 
+def test_the_lists_speak_of_files_as_no_rule_was_asked(
+    console: CommandLine, expected: dict[str, Any]
+) -> None:
+    for call in (("tables",), *(("branches", table) for table in expected)):
+        heading, *lines = done(console(*call)).lines
+        assert heading.endswith("  files")
+        assert any(line.endswith(("  intact", "  at risk", "  broken")) for line in lines)
+
+
 @pytest.mark.parametrize("command", WITH_BRANCH)
 def test_a_command_opens_every_branch(
     console: CommandLine, expected: dict[str, Any], command: str

@@ -43,6 +43,7 @@ from branch_console_app.cli.output import (
     short_user,
     shown,
 )
+from branch_console_app.models.branches.file_health import files_word
 
 browse = typer.Typer()
 
@@ -77,7 +78,7 @@ def tables(
         return
     heading, cells = _figures(item.figure for item in items)
     print_rows(
-        ("table", "kind", ">branches", ">head", heading, "changed", "health"),
+        ("table", "kind", ">branches", ">head", heading, "changed", "files"),
         (_table_row(*each) for each in zip(items, cells, strict=True)),
     )
     _report_broken((item.identifier.full_name, item.error) for item in items)
@@ -140,7 +141,7 @@ def branches(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the branches of a table: head, fork, how far ahead and behind, health."""
+    """List the branches of a table: head, fork, how far ahead and behind, files."""
     identifier = named_table(table)
     services = open_services(warehouse)
     reader = services.branch_reader(identifier)
@@ -157,7 +158,7 @@ def branches(
         return
     heading, cells = _figures(item.figure for item in items)
     print_rows(
-        ("branch", ">head", heading, ">ahead", ">behind", "forked from", "changed", "health"),
+        ("branch", ">head", heading, ">ahead", ">behind", "forked from", "changed", "files"),
         (_branch_row(*each) for each in zip(items, cells, strict=True)),
     )
     print_line(BranchCounts.of(item.name for item in items).words)
@@ -393,7 +394,7 @@ def _table_row(item: TableItem, cell: str | None) -> tuple[object, ...]:
         str(item.head.id) if item.head else None,
         cell,
         _time_of(item.head),
-        str(item.health),
+        files_word(item.health),
     )
 
 
@@ -406,7 +407,7 @@ def _branch_row(item: BranchItem, cell: str | None) -> tuple[object, ...]:
         item.versus.behind if item.versus else None,
         _fork_text(item),
         _time_of(item.head),
-        str(item.health),
+        files_word(item.health),
     )
 
 

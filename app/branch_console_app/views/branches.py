@@ -29,7 +29,7 @@ from branch_console_app.models.parts.location import Location, SnapshotPoint
 from branch_console_app.models.parts.wording import age, code, count, plain, shortened
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.branch_card import (
-    health_badge,
+    files_badge,
     quiet_words,
     show_branch_card,
     show_snapshot_card,
@@ -55,13 +55,13 @@ _NARROW = 18
 _CHART = "branch-graph"
 _VIEW = ("br_axis", "br_vs", "br_show", "br_q", "br_open")
 _NAME = Column(label="Branch", weight=2.6)
-_VERSUS = Column(label="Standing", weight=2.0)
-_HEALTH = Column(label="Health", weight=1.3)
+_VERSUS = Column(label="Standing", weight=2.3)
+_FILES = Column(label="Files", weight=1.1)
 _FORK = Column(label="Started from", weight=1.9)
 _HEAD = Column(label="Head", weight=1.0, align="right")
 _AGE = Column(label="Last commit", weight=1.5)
 _OWNER = Column(label="Owner", weight=1.2)
-_COLUMNS = (_NAME, _VERSUS, _HEALTH, _FORK, _HEAD, _AGE, _OWNER)
+_COLUMNS = (_NAME, _VERSUS, _FILES, _FORK, _HEAD, _AGE, _OWNER)
 
 
 def show() -> None:
@@ -288,10 +288,10 @@ def _show_row(number: int, track: Track, item: BranchItem) -> None:
     cells = dict(zip(_COLUMNS, rows.row(key, _COLUMNS, is_selected=is_selected), strict=True))
     with cells[_NAME]:
         _show_branch_link(track.branch, place, length=34)
-    rows.text(cells[_VERSUS], _VERSUS, standing_badge(track, short=True))
     quiet = quiet_words(item.quiet_since_millis)
-    health = health_badge(item.health) + (f" :gray-badge[{quiet}]" if quiet else "")
-    rows.text(cells[_HEALTH], _HEALTH, health)
+    standing = standing_badge(track, short=True) + (f" :gray-badge[{quiet}]" if quiet else "")
+    rows.text(cells[_VERSUS], _VERSUS, standing)
+    rows.text(cells[_FILES], _FILES, files_badge(item.health))
     rows.text(cells[_FORK], _FORK, _fork_words(item))
     head = item.head
     rows.text(cells[_HEAD], _HEAD, str(head.id) if head else rows.NOTHING)

@@ -9,6 +9,7 @@ from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobView
 from branch_console.procedures.browse.page_values import Health, TableItem, TableKind
 from branch_console_app import reads, state
+from branch_console_app.models.branches.file_health import files_word
 from branch_console_app.models.branches.table_overview import (
     READ_AT_ONCE,
     Order,
@@ -32,7 +33,7 @@ from branch_console_app.models.parts.wording import (
 )
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
-from branch_console_app.widgets.branches.branch_card import health_badge
+from branch_console_app.widgets.branches.branch_card import files_badge
 from branch_console_app.widgets.jobs.feed import show_feed
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.job_status import state_badge
@@ -52,8 +53,8 @@ _KIND = Column(label="Kind", weight=1.5)
 _BRANCHES = Column(label="Branches", weight=1.4, align="right")
 _ROWS = Column(label="Rows", weight=1.8, align="right")
 _HEAD = Column(label="Last commit", weight=1.5)
-_HEALTH = Column(label="Health", weight=1.2)
-_COLUMNS = (_TABLE, _KIND, _BRANCHES, _ROWS, _HEAD, _HEALTH)
+_FILES = Column(label="Files", weight=1.2)
+_COLUMNS = (_TABLE, _KIND, _BRANCHES, _ROWS, _HEAD, _FILES)
 
 
 def show() -> None:
@@ -211,8 +212,8 @@ def _show_tables(lines: Sequence[TableLine], place: Location) -> None:
         )  # fmt: skip
         states: list[Health] = list(Health)
         health = st.selectbox(
-            "Health", states, index=None, key="ov_state", bind="query-params", width=130,
-            placeholder="Any health", label_visibility="collapsed",
+            "Files", states, index=None, key="ov_state", bind="query-params", width=130,
+            placeholder="Any files", label_visibility="collapsed", format_func=files_word,
         )  # fmt: skip
         st.space("stretch")
         orders: list[Order] = list(Order)
@@ -285,7 +286,7 @@ def _show_row(number: int, line: TableLine, place: Location) -> None:
     rows.text(cells[_BRANCHES], _BRANCHES, item.branches.cell if item.branches else rows.NOTHING)
     rows.text(cells[_ROWS], _ROWS, short_figure(line.figure))
     rows.text(cells[_HEAD], _HEAD, age(head.time_millis, now) if head else ":gray[no commit yet]")
-    rows.text(cells[_HEALTH], _HEALTH, health_badge(item.health))
+    rows.text(cells[_FILES], _FILES, files_badge(item.health))
 
 
 def kind_words(item: TableItem) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 import streamlit as st
 
@@ -24,6 +24,7 @@ from branch_console_app.models.branches.branch_tracks import (
     standing_sentence,
     versus_words,
 )
+from branch_console_app.models.branches.file_health import files_word
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location, SnapshotPoint
 from branch_console_app.models.parts.wording import (
@@ -105,17 +106,24 @@ def standing_badge(track: Placed, *, short: bool = False) -> str:
     return f":{_COLOURS[track.state]}-badge[{_GLYPHS[track.state]} {words}]"
 
 
-def health_badge(health: Health) -> str:
-    """Write a health as a badge with a glyph, so that it reads without colour."""
-    match health:
-        case Health.HEALTHY:
-            return ":green-badge[✓ healthy]"
-        case Health.UNCHECKED:
-            return ":gray-badge[? not checked]"
-        case Health.AT_RISK:
-            return ":orange-badge[△ at risk]"
-        case Health.BROKEN:
-            return ":red-badge[✕ broken]"
+_FILES: Final = {
+    Health.HEALTHY: ("green", "✓"),
+    Health.UNCHECKED: ("gray", "?"),
+    Health.AT_RISK: ("orange", "△"),
+    Health.BROKEN: ("red", "✕"),
+}
+
+
+def files_badge(health: Health, *, subject: str = "") -> str:
+    """Write the state of files as a badge with a glyph, so that it reads without colour.
+
+    Args:
+        health: The state.
+        subject: The noun before it, where no heading says that it is about files.
+    """
+    colour, glyph = _FILES[health]
+    words = f"{subject} {files_word(health)}".strip()
+    return f":{colour}-badge[{glyph} {words}]"
 
 
 def quiet_words(since_millis: int | None) -> str:
@@ -135,7 +143,7 @@ def show_branch_card(
         st.markdown(standing_sentence(track, versus))
         badges = []
         if item.health is not Health.HEALTHY:
-            badges.append(health_badge(item.health))
+            badges.append(files_badge(item.health, subject="files"))
         if item.protection is not None:
             badges.append(":blue-badge[:material/lock: protected]")
         if item.quiet_since_millis is not None:

@@ -11,7 +11,7 @@ from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import age, code, count, plain, plural, prose
 from branch_console_app.state import PageName
-from branch_console_app.widgets.branches.branch_card import health_badge, standing_badge
+from branch_console_app.widgets.branches.branch_card import files_badge, standing_badge
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.dialogs import offer
 
@@ -50,7 +50,8 @@ def show_catalog_card(branch: CatalogBranchStanding, place: Location) -> None:
     item = branch.item
     with st.container(border=True, key="card-catalog-branch"):
         st.markdown(f"##### {code(item.name)}")
-        st.markdown(f"{standing_badge(lane_of(branch))} {health_badge(health_of(item))}")
+        files = files_badge(health_of(item), subject="files")
+        st.markdown(f"{standing_badge(lane_of(branch))} {files}")
         if item.error is not None:
             st.error(f"{prose(item.error.message)} {code(item.error.kind)}")
         else:
