@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from branch_console.errors import FormatError
 from branch_console.jobs.progress import JobState, JobView, WorkerView
 from branch_console.sql.answer import Answer, StateRead
 from branch_console_app.models.parts.query_answer import (
@@ -54,6 +55,23 @@ def test_an_empty_page_offers_statements_over_tables_that_there_are(
     assert "History" not in page.text
     services.listed.clear()
     assert "No table to read yet." in Console(services).open("sql").text
+
+
+def test_the_statements_offered_name_only_what_can_be_read(services: PretendServices) -> None:
+    flights = next(each for each in services.listed if each.identifier.table == "flights")
+    main = flights.branches["main"]
+    flights.branches = {
+        "main": replace(main, snapshots=main.snapshots[2:]),
+        "half-made": replace(main, name="half-made", error=FormatError("Torn.", path="/w/x")),
+    }
+    place = {"db": "air", "table": "flights", "branch": "half-made"}
+    labels = [label for label, _ in Console(services).open("sql", **place).links()]
+    assert not any("$branch_" in label for label in labels)
+    (earlier,) = (label for label in labels if "VERSION AS OF" in label)
+    assert f"VERSION AS OF {main.snapshots[2].id} " in earlier
+    flights.branches = {"main": replace(main, snapshots=())}
+    labels = [label for label, _ in Console(services).open("sql", **place).links()]
+    assert not any("VERSION AS OF" in label for label in labels)
 
 
 def test_run_starts_a_job_with_the_statement_and_the_branch(services: PretendServices) -> None:

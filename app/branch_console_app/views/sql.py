@@ -1,6 +1,7 @@
 """SQL: a statement over branches, run as a job by the worker, and what it answered."""
 
 import hashlib
+from collections.abc import Iterator
 
 import streamlit as st
 
@@ -13,6 +14,7 @@ from branch_console.sql.statement import QUERY, Statement
 from branch_console.sql.tables import TableStatementKind
 from branch_console.sql.token_reader import quoted_name
 from branch_console_app import reads, state
+from branch_console_app.models.branches.branch_tracks import is_service_branch
 from branch_console_app.models.jobs.job_titles import job_title
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.query_answer import (
@@ -37,6 +39,7 @@ from branch_console_app.widgets.parts.table_picker import here, is_open_warehous
 _EDITOR_HEIGHT = 150
 _HISTORY = 20
 _JOBS_LOOKED_AT = 200
+_BRANCHES_TRIED = 3
 _LONGEST_LINE = 80
 _WORKER_STARTS_MILLIS = 60_000
 _ASKED = "sql-asked"
@@ -290,15 +293,31 @@ def _show_examples(place: Location) -> None:
         st.info("No table to read yet.")
         return
     chosen = next((each for each in names if each.table_name == place.full_table), names[0])
-    database, table = _quoted(chosen.database), _quoted(chosen.table)
-    branch = next(iter(reads.table(chosen).branches), "dev")
-    for statement in (
-        f"SELECT * FROM {database}.{table} LIMIT 100",
-        f"SELECT count(*) FROM {database}.{_quoted(f'{chosen.table}$branch_{branch}')}",
-        f"SELECT * FROM {database}.{_quoted(f'{chosen.table}$snapshots')} ORDER BY snapshot_id",
-        f"SELECT * FROM {database}.{table} VERSION AS OF 1 LIMIT 100",
-    ):
+    for statement in _examples_of(chosen, place.branch_or_main):
         state.link(PageName.SQL, code(statement), place, view={"q": statement})
+
+
+def _examples_of(named: Identifier, current: str) -> Iterator[str]:
+    """Yield statements over a table; each can be run as it is written."""
+    database, table = _quoted(named.database), _quoted(named.table)
+    try:
+        summary = reads.table(named)
+    except PaimonError:
+        return  # its own page says why it cannot be read
+    yield f"SELECT * FROM {database}.{table} LIMIT 100"
+    first = [current] if current in summary.branches else []
+    own = [name for name in summary.branches if not is_service_branch(name)]
+    for branch in [*first, *own][:_BRANCHES_TRIED]:
+        try:
+            reads.table(named.on_branch(branch))
+        except PaimonError:
+            continue
+        yield f"SELECT count(*) FROM {database}.{_quoted(f'{named.table}$branch_{branch}')}"
+        break
+    yield f"SELECT * FROM {database}.{_quoted(f'{named.table}$snapshots')} ORDER BY snapshot_id"
+    oldest = summary.first_snapshot_id
+    if oldest is not None:
+        yield f"SELECT * FROM {database}.{table} VERSION AS OF {oldest} LIMIT 100"
 
 
 def _quoted(name: str) -> str:
