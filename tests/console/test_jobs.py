@@ -219,6 +219,14 @@ def test_jobs_are_called_what_a_person_would_call_them(tmp_path: Path) -> None:
     services.known_jobs["0001"] = replace(job("0001", name="merge_branch"), arguments=given)
     listed = console.open("jobs", jb_kind="Merge a branch")
     assert "Merge `fix-delays` into `main`" in [label for label, _ in listed.links()]
+    services.known_jobs["0002"] = replace(
+        job("0002", name="check_rules", table="air.flights$branch_fix-delays"),
+        arguments={"a": "main", "b": "fix-delays"},
+    )
+    checked = console.open("jobs", jb_kind="Check rules")
+    assert "Check the rules on `fix-delays`" in [label for label, _ in checked.links()]
+    assert "air\\.flights" in checked.text
+    assert "branch\\_fix" not in checked.text
     title = "Merge `fix-delays` into `main` of `air.flights`"
     assert title in console.open("job", id="0001").text
 

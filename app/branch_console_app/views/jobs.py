@@ -16,6 +16,7 @@ from branch_console_app.models.jobs.job_titles import (
     JobGroup,
     full_title,
     job_words,
+    table_without_branch,
     title_with_table,
 )
 from branch_console_app.models.jobs.run_again import Again, way_again
@@ -62,13 +63,13 @@ _READS = ("check_rules", "compare_quality", "compare_rows", "compare_states", "q
 _PARTS_OF_MERGES = ("dry_run_merge", "compare_rows")
 _MOST_JOBS = 500
 _WORKER_STARTS_MILLIS = 60_000
-_STATE = Column(label="State", weight=1.2)
-_WHAT = Column(label="Job", weight=4.0)
-_TABLE = Column(label="Table", weight=1.7)
-_STEP = Column(label="Last step", weight=1.5)
-_BY = Column(label="By", weight=0.9)
-_WHEN = Column(label="Started", weight=1.5)
-_TOOK = Column(label="Took", weight=1.0, align="right")
+_STATE = Column(label="State", weight=1.3)
+_WHAT = Column(label="Job", weight=3.4)
+_TABLE = Column(label="Table", weight=1.6)
+_STEP = Column(label="Last step", weight=1.7)
+_BY = Column(label="By", weight=0.8)
+_WHEN = Column(label="Started", weight=1.8)
+_TOOK = Column(label="Took", weight=0.9, align="right")
 _COLUMNS = (_STATE, _WHAT, _TABLE, _STEP, _BY, _WHEN, _TOOK)
 
 
@@ -141,7 +142,7 @@ def _show_row(number: int, job: JobView) -> None:
             PageName.JOB, full_title(job), place_of(job), view={"id": job.id},
             help=f"Job {code(short_id(job.id))}",
         )  # fmt: skip
-    rows.text(cells[_TABLE], _TABLE, plain(job.table) if job.table else rows.NOTHING)
+    rows.text(cells[_TABLE], _TABLE, plain(table_without_branch(job)) or rows.NOTHING)
     rows.text(cells[_STEP], _STEP, plain(shortened(job.step, 24)) if job.step else rows.NOTHING)
     rows.text(cells[_BY], _BY, plain(shortened(job.actor, 18)))
     rows.text(cells[_WHEN], _WHEN, age(job.created_millis, now))

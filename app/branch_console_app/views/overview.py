@@ -18,7 +18,7 @@ from branch_console_app.models.branches.table_overview import (
     newest_tables,
     totals_words,
 )
-from branch_console_app.models.jobs.job_titles import full_title
+from branch_console_app.models.jobs.job_titles import full_title, table_without_branch
 from branch_console_app.models.jobs.waiting import waiting_jobs
 from branch_console_app.models.parts.exactness import short_figure
 from branch_console_app.models.parts.location import Location
@@ -26,6 +26,7 @@ from branch_console_app.models.parts.wording import (
     age,
     code,
     count,
+    cut_at_word,
     plain,
     plural,
     prose,
@@ -106,8 +107,9 @@ def _show_waiting(place: Location) -> None:
 
 
 def _show_job(job: JobView, place: Location) -> None:
-    of = f" of {plain(job.table)}" if job.table else ""
-    message = plain(shortened(job.message, _LONGEST_MESSAGE))
+    table = table_without_branch(job)
+    of = f" of {plain(table)}" if table else ""
+    message = prose(cut_at_word(job.message, _LONGEST_MESSAGE))
     st.markdown(state_badge(job.state), width="content")
     st.markdown(
         f"**{full_title(job)}**{of} :gray[· {age(job.created_millis, state.now_millis())}]  \n"

@@ -44,9 +44,9 @@ _LONGEST_LINE = 80
 _WORKER_STARTS_MILLIS = 60_000
 _ASKED = "sql-asked"
 _STATE = Column(label="State", weight=1.2)
-_TEXT = Column(label="Statement", weight=5.6)
-_BRANCH = Column(label="Branch", weight=1.4)
-_WHEN = Column(label="Ran", weight=1.3)
+_TEXT = Column(label="Statement", weight=5.2)
+_BRANCH = Column(label="Branch", weight=1.3)
+_WHEN = Column(label="Ran", weight=1.8)
 _TOOK = Column(label="Took", weight=0.9, align="right")
 _COLUMNS = (_STATE, _TEXT, _BRANCH, _WHEN, _TOOK)
 

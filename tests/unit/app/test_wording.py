@@ -114,6 +114,11 @@ def test_long_names_keep_both_ends() -> None:
     assert wording.shortened("abc", 5) == "abc"
 
 
+def test_a_long_sentence_is_cut_behind_a_word() -> None:
+    assert wording.cut_at_word("Rule 'tail' fails now.", 16) == "Rule 'tail' …"
+    assert wording.cut_at_word("Rule 'tail' fails.", 18) == "Rule 'tail' fails."
+
+
 def test_lists_of_names_end_with_a_count() -> None:
     assert wording.listed([]) == ""
     assert wording.listed(["a"]) == "a"

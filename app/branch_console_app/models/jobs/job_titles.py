@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from branch_console.errors import PaimonError
-from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.identifier import BRANCH_MARK, MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.operations.declared import REQUESTS
 from branch_console.procedures.call.call import Argument
@@ -15,6 +15,7 @@ from branch_console_app.models.parts.wording import code, short_id, shortened
 # A title by the arguments that its call needs; a call without one of them has the words of its
 # procedure. Calls keep the names that arguments have in SQL.
 _TITLES: Final[Mapping[str, str]] = {
+    "check_rules": "Check the rules on {b}",
     "cherry_pick": "Pick a snapshot of {branch} into {target}",
     "compare_quality": "Compare the quality of {a} and {b}",
     "compare_rows": "Compare rows to merge {branch} into {target}",
@@ -109,6 +110,11 @@ def title_with_table(job: JobView) -> str:
     if job.table is None or title == job_words(job.name):
         return job_title(job.name, job.table)
     return f"{title} of {_table(job.table)}"
+
+
+def table_without_branch(job: JobView) -> str:
+    """Return the full name of a job's table, empty without one; its title names the branch."""
+    return (job.table or "").partition(BRANCH_MARK)[0]
 
 
 def _given(arguments: Mapping[str, Argument]) -> dict[str, str]:

@@ -177,6 +177,13 @@ def shortened(text: str, length: int) -> str:
     return f"{text[: length - 1 - head]}…{text[len(text) - head :]}"
 
 
+def cut_at_word(text: str, length: int) -> str:
+    """Cut a long sentence at its end, behind a whole word: its start says what it is about."""
+    if len(text) <= length:
+        return text
+    return f"{text[: length - 1].rsplit(maxsplit=1)[0]} …"
+
+
 def listed(names: list[str], most: int = 3) -> str:
     """Write names as a sentence part: `a, b and 4 more`."""
     if len(names) <= most:

@@ -14,13 +14,13 @@ from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.rows import Column
 
 _PER_PAGE = 20
-_WHEN = Column(label="When", weight=1.3)
-_WHAT = Column(label="What", weight=1.2)
-_BRANCH = Column(label="Branch", weight=2.0)
-_FROM = Column(label="From", weight=1.6)
-_BY = Column(label="By", weight=1.0)
-_REASON = Column(label="Reason", weight=2.4)
-_RECEIPT = Column(label="", weight=1.0)
+_WHEN = Column(label="When", weight=1.7)
+_WHAT = Column(label="What", weight=1.6)
+_BRANCH = Column(label="Branch", weight=1.9)
+_FROM = Column(label="From", weight=1.5)
+_BY = Column(label="By", weight=0.8)
+_REASON = Column(label="Reason", weight=2.1)
+_RECEIPT = Column(label="", weight=0.9)
 _COLUMNS = (_WHEN, _WHAT, _BRANCH, _FROM, _BY, _REASON, _RECEIPT)
 
 
