@@ -49,7 +49,7 @@ def test_snapshots_expire_by_the_dry_run_that_was_shown_and_come_back_by_undo(
     seen.runs_job()
     assert metadata_of(folder) == before
 
-    seen.turn_to("maintenance", **place, mt_tab="Storage").sees("Could go now")
+    seen.turn_to("maintenance", **place, mt_tab="Storage").sees("Can be freed now")
     seen.assert_fits()
     seen.keep_picture("storage-light", update=update_screenshots)
 

@@ -243,7 +243,7 @@ def test_storage_tells_owners_pairs_and_holds(services: PretendServices) -> None
     )
     page = opened(services, "Storage")
     assert "All files 8.0 KiB" in page.text
-    assert "Could go now 2.0 KiB" in page.text
+    assert "Can be freed now 2.0 KiB" in page.text
     assert "Nobody has looked for orphan files yet\\." in page.text
     assert ":blue-badge[consumer etl]" in page.text
     assert "**1 pair shares files**" in page.text

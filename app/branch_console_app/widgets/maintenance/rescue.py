@@ -35,8 +35,8 @@ def show_rescue(identifier: Identifier, summary: TableSummary, place: Location) 
     lines = rescue_lines(summary.branches, summary.events, None)
     if not lines:
         st.info(
-            "No operation keeps anything. A dropped branch, and what a forced change replaced, "
-            "would stand here until it is released."
+            "No operation keeps anything. A dropped branch, or what a forced change replaced, "
+            "is listed here until it is released."
         )
         return
     try:

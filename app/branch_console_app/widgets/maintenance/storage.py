@@ -33,7 +33,7 @@ _NAME = Column(label="Needed by", weight=2.6)
 _ALONE = Column(label="Alone", weight=1.0, align="right")
 _SHARED = Column(label="With others", weight=1.1, align="right")
 _HISTORY = Column(label="History", weight=1.0, align="right")
-_FREE = Column(label="Could go", weight=1.0, align="right")
+_FREE = Column(label="Can be freed", weight=1.0, align="right")
 _HOLDS = Column(label="Held by", weight=3.0)
 _COLUMNS = (_NAME, _ALONE, _SHARED, _HISTORY, _FREE, _HOLDS)
 _LEFT = Column(label="Shared by", weight=2.0)
@@ -85,14 +85,16 @@ def _show_totals(cost: StorageCost) -> None:
         )
         st.metric("Files", count(cost.total.file_count), border=True)
         st.metric(
-            "Could go now", size(cost.reclaimable.byte_count), border=True,
+            "Can be freed now", size(cost.reclaimable.byte_count), border=True,
             help=f"{amount_help(cost.reclaimable)}: what expiries by the options of the branches, "
             "and of retired snapshots, would free.",
         )  # fmt: skip
 
 
 def _show_owners(lines: Sequence[StorageLine], place: Location) -> None:
-    st.markdown(f"**{plural(len(lines), 'owner')}** :gray[A file that two need stands in both.]")
+    st.markdown(
+        f"**{plural(len(lines), 'owner')}** :gray[A file that two need is counted for both.]"
+    )
     listed = rows.row_list("owners")
     visible = rows.page_of_rows("mt_sp", len(lines), _PER_PAGE)
     with listed:

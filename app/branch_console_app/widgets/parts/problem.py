@@ -58,7 +58,7 @@ def show_not_found(
             not.
     """
     st.error(
-        f"**{what} {code(name)} was not found.** The address names it, nothing else is shown in "
+        f"**{what} {code(name)} was not found.** The address names it. Nothing else is shown in "
         f"its place. {code(_KINDS[what])}",
         icon=":material/search_off:",
     )
