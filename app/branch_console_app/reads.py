@@ -33,6 +33,7 @@ from branch_console.jobs.progress import JobView, WorkerView
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
 from branch_console.merge.catalog.merged_part import MergedPart
 from branch_console.merge.known_rows import StagedFigures
+from branch_console.merge.plan import FastForwardPlan, conflicts_of
 from branch_console.merge.policy_draft import PolicyDraft
 from branch_console.merge.reapply_policy import reapply_policy
 from branch_console.procedures.browse.branch_files import BranchFolder
@@ -67,8 +68,17 @@ from branch_console_app import state
 from branch_console_app.models.jobs.activity import Activity, activity_feed
 from branch_console_app.models.maintenance.dry_runs import DryRun
 from branch_console_app.models.merge import merge_facts
-from branch_console_app.models.merge.merge_preview import MergeDecision
-from branch_console_app.services import get_services
+from branch_console_app.models.merge.fast_forward import commits_since
+from branch_console_app.models.merge.merge_facts import SettledByOptions
+from branch_console_app.models.merge.merge_preview import (
+    MergeDecision,
+    SettleOption,
+    candidates,
+    left_by,
+    options_set,
+    proven,
+)
+from branch_console_app.services import Services, get_services
 
 _HEADS_SECONDS: Final = 5
 _JOBS_OF_FEED: Final = 500
@@ -389,20 +399,76 @@ def begin_fast_forward(identifier: Identifier, source: str, target: str) -> Begu
     return _begin_reading(lambda: services.preview_fast_forward(identifier, source, target))
 
 
-def begin_merge(asked: Mapping[str, Argument], given: Mapping[str, Argument]) -> Begun[Reading]:
-    """Begin to decide what a merge would do: the value is a `Resolution` and a `MergeDecision`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedMerge:
+    """The effect of a merge, and what its options change about its conflicts of files.
+
+    Attributes:
+        resolution: What there is to decide on, and the draft of what was decided.
+        arguments: All that the merge was decided with.
+        decision: What it would do.
+        settlings: The options with which it would have fewer conflicts, the best first.
+        settled: The conflicts that options which are set have settled; None if there are none.
+        rows_added: How many rows the target added since the merge base, where one of these options
+            is about them; None if that is not known.
+    """
+
+    resolution: Resolution
+    arguments: dict[str, Argument]
+    decision: MergeDecision
+    settlings: tuple[SettleOption, ...]
+    settled: SettledByOptions | None
+    rows_added: int | None
+
+
+def begin_merge(
+    identifier: Identifier, asked: Mapping[str, Argument], given: Mapping[str, Argument]
+) -> Begun[Reading]:
+    """Begin to decide what a merge would do: the value is a `CheckedMerge`.
 
     Args:
+        identifier: The table.
         asked: The arguments of the merge, without a policy.
         given: The same with all that it is run with but the decisions of the draft.
     """
     services = get_services()
+    return _begin_reading(lambda: _check_merge(services, identifier, asked, given))
 
-    def read() -> tuple[Resolution, MergeDecision]:
-        resolution = services.resolution(asked)
-        return resolution, services.preview_merge({**given, "policy": policy_of(resolution)})
 
-    return _begin_reading(read)
+def _check_merge(
+    services: Services,
+    identifier: Identifier,
+    asked: Mapping[str, Argument],
+    given: Mapping[str, Argument],
+) -> CheckedMerge:
+    resolution = services.resolution(asked)
+    arguments = {**given, "policy": policy_of(resolution)}
+    decision = services.preview_merge(arguments)
+    plan, conflicts = decision.plan, conflicts_of(decision.plan)
+
+    def left_with(options: Mapping[str, Argument]) -> int | None:
+        return left_by(services.preview_merge({**arguments, **options}).plan)
+
+    settlings = proven(
+        candidates(conflicts, plan.rules), len(conflicts), lambda option: left_with(option.view)
+    )
+    has_set = not conflicts and not isinstance(plan, FastForwardPlan)
+    chosen = options_set(arguments) if has_set else ()
+    view = tuple(name for option in chosen for name in option.view)
+    number = left_with(dict.fromkeys(view)) if view else None
+    base, added = plan.heads.base, None
+    if base is not None and (settlings or number):
+        forward = services.preview_fast_forward(identifier, plan.target, plan.source)
+        added = commits_since(forward, base).rows_added
+    said = " ".join(option.cost_on(plan, added) for option in chosen)
+    return CheckedMerge(
+        resolution=resolution,
+        arguments=arguments,
+        decision=decision,
+        settlings=settlings,
+        settled=SettledByOptions(number=number, view=view, said=said) if number else None,
+        rows_added=added,
+    )
 
 
 def policy_of(resolution: Resolution) -> str | None:

@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from branch_console.diff.fast_forward import ForwardDecision
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.merge.plan import FastForwardPlan, Plan, conflicts_of, merging
 from branch_console.operations.agreement import WITHOUT_CALLBACKS
 from branch_console.operations.branch_requests import FastForwardRequest
@@ -19,7 +20,6 @@ from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.browse.page_values import BranchItem, TableSummary
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.permissions import Role
-from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import reads, state
 from branch_console_app.models.branches.branch_tracks import is_service_branch
 from branch_console_app.models.merge.eligibility import Circumstances, checks_of_merge, paimon_note
@@ -28,24 +28,21 @@ from branch_console_app.models.merge.fast_forward import (
     MovedCommits,
     commits_since,
 )
-from branch_console_app.models.merge.merge_facts import MergeFacts, RoleGap, SettledByOptions
+from branch_console_app.models.merge.merge_facts import MergeFacts, RoleGap
 from branch_console_app.models.merge.merge_preview import (
     HOW_WORDS,
     How,
     MergeDecision,
     MergePreview,
     SeenPlan,
-    candidates,
-    left_by,
-    options_set,
     parts_to_compare,
-    proven,
 )
 from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
 from branch_console_app.models.merge.merge_tabs import MergeTab
 from branch_console_app.models.merge.resolver import groups_of
 from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.wording import code, count, plain
+from branch_console_app.reads import CheckedMerge
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.views import catalog_merge
@@ -164,39 +161,38 @@ def _show_merge(
 ) -> None:
     """Plan the merge that the address asks for, and draw it."""
     asked = merge_arguments(identifier, source, target)
-    subject, sides = (repr(asked), source, target, how), (items[source], items[target])
+    given = with_reason(asked, f"{source}-{target}")
+    sides = items[source], items[target]
     if how == How.FAST_FORWARD:
         plan: ForwardDecision | None = check_merge(
-            slot, subject, sides,
+            slot, (how, identifier, source, target), sides,
             lambda: reads.begin_fast_forward(identifier, source, target),
         )  # fmt: skip
         if plan is not None:
             _show_forward(identifier, items, plan, slot)
         return
-    given = with_reason(asked, f"{source}-{target}")
-    checked: tuple[Resolution, MergeDecision] | None = check_merge(
-        slot, subject, sides, lambda: reads.begin_merge(asked, given)
-    )
+    checked: CheckedMerge | None = check_merge(
+        slot, (how, identifier, asked), sides,
+        lambda: reads.begin_merge(identifier, asked, given),
+    )  # fmt: skip
     if checked is None:
         return
-    resolution, decision = checked
-    arguments = {**given, "policy": reads.policy_of(resolution)}
-    if isinstance(decision.plan, FastForwardPlan):
-        move = decision.plan.move.decision
-        _show_forward(identifier, items, move, slot, merge_plan_id=decision.plan.id)
+    plan_of_files = checked.decision.plan
+    if isinstance(plan_of_files, FastForwardPlan):
+        move = plan_of_files.move.decision
+        _show_forward(identifier, items, move, slot, merge_plan_id=plan_of_files.id)
         return
-    _show_draft(identifier, items, decision, resolution, arguments, slot)
+    _show_draft(identifier, items, checked, slot)
 
 
 def _show_draft(
     identifier: Identifier,
     items: Mapping[str, BranchItem],
-    decision: MergeDecision,
-    resolution: Resolution,
-    arguments: dict[str, Argument],
+    checked: CheckedMerge,
     slot: DeltaGenerator,
 ) -> None:
     """Draw a merge of files and rows: its verdict in the bar, its tabs, its dialogs."""
+    resolution, decision, arguments = checked.resolution, checked.decision, checked.arguments
     plan = decision.plan
     source, target = items[plan.source], items[plan.target]
     settled = reads.settled_conflicts(identifier, resolution.plan.id, resolution.draft)
@@ -216,17 +212,8 @@ def _show_draft(
         **_person(source, decision.preview.role),
     )
     conflicts = conflicts_of(plan)
-    settlings = proven(
-        candidates(conflicts, plan.rules),
-        len(conflicts),
-        lambda option: left_by(reads.merge({**arguments, **option.view}).plan),
-    )
-    facts = replace(
-        facts,
-        settled=_settled(identifier, decision.plan, arguments),
-        parts=parts_to_compare(decision.plan, target.schema),
-    )
-    preview = MergePreview.of(decision, target.schema, facts=facts, settlings=settlings)
+    facts = replace(facts, settled=checked.settled, parts=parts_to_compare(plan, target.schema))
+    preview = MergePreview.of(decision, target.schema, facts=facts, settlings=checked.settlings)
     draft = Draft(
         identifier=identifier,
         source=source,
@@ -234,7 +221,7 @@ def _show_draft(
         arguments=asked,
         resolution=resolution,
         has_file_conflicts=bool(conflicts),
-        settlings=settlings,
+        settlings=checked.settlings,
         groups=() if settled is None else tuple(groups_of(settled)),
         judge=decision.state,
         facts=facts,
@@ -262,14 +249,14 @@ def _show_draft(
                 rules=rules,
                 commits=_commits(identifier, plan),
                 paimon=paimon_note(plan, circumstances),
-                added=_rows_added(identifier, plan) if settlings else None,
+                added=checked.rows_added,
             )
         )
     _show_dialogs(
         identifier,
         plan.source,
         plan.target,
-        lambda _: _draw_dialog(form, target, facts, source.name),
+        lambda _: _draw_dialog(identifier, form, decision, target, facts),
         is_override=preview.state.standing is MergeStanding.GATE_RED,
     )
 
@@ -282,37 +269,42 @@ def _commits(identifier: Identifier, plan: Plan) -> MovedCommits | None:
     return commits_since(reads.fast_forward(identifier, plan.source, plan.target), base)
 
 
-def _settled(
-    identifier: Identifier, plan: Plan, arguments: dict[str, Argument]
-) -> SettledByOptions | None:
-    """Plan without the options that are set; None if they settled no conflict."""
-    options = () if conflicts_of(plan) else options_set(arguments)
-    view = tuple(name for option in options for name in option.view)
-    number = left_by(reads.merge({**arguments, **dict.fromkeys(view)}).plan) if view else None
-    if not number:
-        return None
-    added = _rows_added(identifier, plan)
-    said = " ".join(option.cost_on(plan, added) for option in options)
-    return SettledByOptions(number=number, view=view, said=said)
+def _draw_dialog(
+    identifier: Identifier,
+    form: Form,
+    decision: MergeDecision,
+    target: BranchItem,
+    facts: MergeFacts,
+) -> None:
+    """Draw the dialog on the heads as they are now, with the reason that stands in its field.
 
-
-def _rows_added(identifier: Identifier, plan: Plan) -> int | None:
-    """Count the rows that the target added since the merge base; None if that is not known."""
-    base = plan.heads.base
-    if base is None:
-        return None
-    return commits_since(reads.fast_forward(identifier, plan.target, plan.source), base).rows_added
-
-
-def _draw_dialog(form: Form, target: BranchItem, facts: MergeFacts, source: str) -> None:
-    """Draw the dialog on the heads as they are now, with the reason that stands in its field."""
+    A choice in it draws it again without the page. It then shows the decision that the page has
+    read, as long as it is asked for the same and both heads are where they were: only what has
+    changed is read here, while the person waits.
+    """
+    source = decision.plan.source
     arguments = with_reason(form.arguments, f"{source}-{target.name}")
-    decision = reads.merge(arguments)
+    if arguments != form.arguments or not _has_its_heads(identifier, decision.plan):
+        decision = reads.merge(arguments)
     asked = {**arguments, "policy": None}
     stale = state.seen_plan(_choice(asked), SeenPlan.of(decision.plan)).staleness(decision.plan)
     preview = MergePreview.of(decision, target.schema, facts=replace(facts, stale=stale))
     full = replace(form, arguments=arguments)
     show_merge_dialog(preview, full, is_protected=target.protection is not None)
+
+
+def _has_its_heads(identifier: Identifier, plan: Plan) -> bool:
+    """Whether both branches have the heads that a plan was made on."""
+    items = {item.name: item for item in reads.branches(identifier, plan.target)}
+    planned = {plan.target: plan.heads.ours, plan.source: plan.heads.theirs}
+    return all(
+        name in items and _identity(items[name].head) == _identity(head)
+        for name, head in planned.items()
+    )
+
+
+def _identity(head: Snapshot | None) -> SnapshotIdentity | None:
+    return None if head is None else head.identity
 
 
 def _choice(asked: dict[str, Argument]) -> str:
