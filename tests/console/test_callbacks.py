@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -9,7 +10,10 @@ from branch_console.commit.schema.schema_commit import change_schema, set_option
 from branch_console.errors import ErrorKind, NotFound
 from branch_console.jobs.progress import JobView, WorkerView
 from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console_app.models.merge.merge_preview import MergeDecision
 from branch_console_app.services import Services
+from branch_console_app.widgets.merge import checking
+from branch_console_app.widgets.parts import callbacks
 from tests.console.pages import Console, Page, settings
 from tests.support.branch_bench import NOW, BranchBench
 
@@ -123,3 +127,47 @@ def test_a_fast_forward_that_leaves_something_out_has_a_condition_that_warns(
         assert not [each for each in page.at.expander if "Nothing stands in the way" in each.label]
         # The list of checks and its summary.
         assert page.text.count("Iceberg table") == 2
+
+
+WITHOUT_REASON = "The Iceberg table would be out of date"
+WITH_REASON = "The Iceberg table is out of date until Paimon commits to the table again"
+
+
+def test_a_check_from_before_a_reason_is_not_taken_for_one_with_it(
+    bench: BranchBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, field, _ = _open(tmp_path, "merge")
+    answers, plan = Event(), Services.preview_merge
+
+    def slowly(services: Services, arguments: Mapping[str, Argument]) -> MergeDecision:
+        found = plan(services, arguments)
+        if "without_callbacks" not in arguments:
+            assert answers.wait(60)
+        return found
+
+    monkeypatch.setattr(Services, "preview_merge", slowly)
+    monkeypatch.setattr(checking, "PATIENCE_SECONDS", 0.1)
+    page.run()
+    answers.set()
+    page.at.text_input(key=field).set_value("nobody reads it")
+    monkeypatch.setattr(checking, "PATIENCE_SECONDS", 30)
+    page.run()
+    assert WITH_REASON in page.text
+    assert WITHOUT_REASON not in page.text
+
+
+def test_a_reason_that_is_taken_back_does_not_count(bench: BranchBench, tmp_path: Path) -> None:
+    page, field, button = _open(tmp_path, "merge")
+    page.at.text_input(key=field).set_value("nobody reads it")
+    assert not page.run().at.button(key=button).disabled
+    page.at.text_input(key=field).set_value("")
+    assert page.run().at.button(key=button).disabled
+    assert WITHOUT_REASON in page.text
+    assert WITH_REASON not in page.text
+
+
+def test_arguments_have_the_reason_of_the_field_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {"branch": "dev", "without_callbacks": "nobody reads it"}
+    for written, expected in ((" ", {}), (" soon ", {"without_callbacks": "soon"})):
+        monkeypatch.setattr(callbacks.state, "value_of", lambda _, text=written: text)
+        assert callbacks.with_reason(before, "dev-main") == {"branch": "dev", **expected}

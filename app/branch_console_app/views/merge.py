@@ -172,7 +172,7 @@ def _show_merge(
             _show_forward(identifier, items, plan, slot)
         return
     checked: CheckedMerge | None = check_merge(
-        slot, (how, identifier, asked), sides,
+        slot, (how, identifier, asked, given), sides,
         lambda: reads.begin_merge(identifier, asked, given),
     )  # fmt: skip
     if checked is None:

@@ -24,7 +24,9 @@ def with_reason(arguments: Mapping[str, Argument], subject: str) -> dict[str, Ar
     """
     given = state.value_of(f"{_KEY}-{subject}")
     reason = given.strip() if isinstance(given, str) else ""
-    return {**arguments, **Agreement(without_callbacks=reason or None).encode()}
+    # One that was given before, and has been taken out of the field since, does not stay.
+    others = {name: value for name, value in arguments.items() if name != WITHOUT_CALLBACKS}
+    return {**others, **Agreement(without_callbacks=reason or None).encode()}
 
 
 def left_out(preview: Preview) -> tuple[Consequence, ...]:
