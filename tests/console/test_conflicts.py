@@ -481,7 +481,8 @@ def test_a_comparison_that_was_cut_off_says_so_and_is_resumed(
     monkeypatch.setattr(services, "resume_job", resume)
     page = Console(services).open("conflicts", **PLACE).click("merge-compare")  # type: ignore[arg-type]
     (job_id,) = known
-    assert "**The job was cut off while checking the data files: no worker runs.**" in page.text
+    assert "**The job that ada started " in page.text
+    assert " ago was cut off while checking the data files: no worker runs.**" in page.text
     assert "Comparing rows." not in page.text
     assert page.has_button(f"cancel-{job_id}")
     page.click(f"resume-{job_id}")

@@ -77,7 +77,7 @@ def test_two_tabs_make_one_job(tmp_path: Path) -> None:
             "**Merging: checking the data files, 12 of 40.**",
             ("view_job", "cancel"),
         ),
-        (JobState.INTERRUPTED, "**The merge was cut off", ("resume", "view_job")),
+        (JobState.INTERRUPTED, "**The merge that ada started ", ("resume", "view_job")),
     ],
 )
 def test_a_merge_that_somebody_else_started_is_the_merge_of_this_page(

@@ -124,7 +124,8 @@ def test_the_buttons_of_a_job_change_with_its_sentence(
     follow(*followed[-1])
     assert again == ["page"]
     page = page.run()
-    assert "**The merge was cut off while checking the data files: no worker runs.**" in page.text
+    assert "**The merge that ada started " in page.text
+    assert " ago was cut off while checking the data files: no worker runs.**" in page.text
     assert page.has_button("merge-resume")
     assert not page.has_button("merge-cancel")
     # Somebody else resumed it: "Resume" is taken away again.

@@ -362,12 +362,19 @@ def test_a_target_without_a_name_is_written_as_a_sentence(
 
 
 def test_a_merge_that_was_cut_off_while_it_published_is_not_called_unchanged(plan: Planned) -> None:
-    cut_off = replace(ended(JobState.INTERRUPTED), target_is=TargetMove.UNKNOWN, recovers=True)
+    cut_off = replace(
+        ended(JobState.INTERRUPTED),
+        target_is=TargetMove.UNKNOWN,
+        recovers=True,
+        actor="bo",
+        created_millis=NOW - 3 * HOUR,
+    )
     found = of(plan(), merge=cut_off)
     assert found.standing is MergeStanding.FAILED
     assert found.role is VerdictRole.STOP
     assert found.text == (
-        "The merge was cut off while checking the data files: no worker runs."
+        "The merge that bo started 3 hours ago was cut off while checking the data files: no "
+        "worker runs."
         " Whether main has changed is not "
         "known yet: recovery finishes what was cut off, or takes it back."
     )
@@ -378,8 +385,8 @@ def test_a_merge_that_was_cut_off_while_it_published_is_not_called_unchanged(pla
 def test_a_comparison_that_was_cut_off_is_not_called_running(plan: Planned) -> None:
     found = of(undecided(plan), comparison=ended(JobState.INTERRUPTED))
     assert found.text == (
-        "The row comparison was cut off while checking the data files: no worker runs."
-        " main is unchanged."
+        "The row comparison that ada started just now was cut off while checking the data files: "
+        "no worker runs. main is unchanged."
     )
     assert found.role is VerdictRole.STOP
     assert found.steps == (NextStep.RESUME, NextStep.VIEW_JOB)

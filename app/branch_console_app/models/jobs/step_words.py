@@ -28,3 +28,8 @@ _WORDS: Final[Mapping[str, str]] = {
 def step_words(step: str) -> str:
     """Return a step in words, as Markdown; a step of another release by its name."""
     return _WORDS.get(step) or plain(step)
+
+
+def while_words(step: str) -> str:
+    """Return the end of a sentence that names the running step of a job; "" before its first."""
+    return f" while {step_words(step)}" if step else ""

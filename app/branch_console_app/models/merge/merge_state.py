@@ -21,7 +21,8 @@ from branch_console.merge.plan import (
 )
 from branch_console.quality.findings import GateVerdict, RuleFinding
 from branch_console.quality.rules import share_text
-from branch_console_app.models.jobs.step_words import step_words
+from branch_console_app.models.jobs.cut_off import cut_off_words
+from branch_console_app.models.jobs.step_words import step_words, while_words
 from branch_console_app.models.jobs.target_words import target_words
 from branch_console_app.models.merge.merge_facts import MergeAttempt, MergeFacts, RowsOfMerge
 from branch_console_app.models.merge.remedies import CheckRemedy, remedy_of, remedy_of_forward
@@ -305,10 +306,10 @@ def _of_jobs(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState | N
         return undoing
     for attempt, doing in ((facts.merge, "Merging"), (facts.dry_run, "Dry run")):
         if attempt is not None and attempt.is_at_work:
-            return _running(attempt.job, doing, plan.target)
+            return _running(attempt.job, doing, plan.target, facts)
     comparison = None if rows.is_compared else facts.comparison
     if comparison is not None and comparison.is_at_work:
-        return _comparing(comparison.job, plan.target)
+        return _comparing(comparison.job, plan.target, facts)
     if facts.merge is not None and facts.merge.is_done:
         # Later commits of the source make it another merge.
         is_over = facts.merge.undone is not None or isinstance(plan, UpToDatePlan)
@@ -338,9 +339,9 @@ def _is_about(attempt: MergeAttempt, plan_id: str, *, is_up_to_date: bool) -> bo
     return has_moved or attempt.plan_id == plan_id
 
 
-def _comparing(job: JobView, target: str) -> MergeState:
+def _comparing(job: JobView, target: str, facts: MergeFacts) -> MergeState:
     if job.state is JobState.INTERRUPTED:
-        return _cut_off(job, "Comparing", target)
+        return _cut_off(job, "Comparing", target, facts)
     parts = f": {count(job.done)} of {plural(job.total, 'part')}" if job.total else ""
     return MergeState(
         standing=MergeStanding.COMPARING,
@@ -360,7 +361,7 @@ def _undoing(job: JobView, target: str, facts: MergeFacts) -> MergeState | None:
         return None
     if job.state.is_over:
         return _failed(job, "undo", target)
-    return _running(job, "Taking the merge back", target)
+    return _running(job, "Taking the merge back", target, facts)
 
 
 def _of_attempt(decision: ForwardDecision, facts: MergeFacts) -> MergeState | None:
@@ -372,7 +373,7 @@ def _of_attempt(decision: ForwardDecision, facts: MergeFacts) -> MergeState | No
     if attempt is None:
         return None
     if attempt.is_at_work:
-        return _running(attempt.job, "Merging", target)
+        return _running(attempt.job, "Merging", target, facts)
     if attempt.is_done:
         return _done(attempt, source, target, facts)
     is_up_to_date = decision.verdict is Verdict.UP_TO_DATE
@@ -389,9 +390,9 @@ _NOUNS: Final[Mapping[str, str]] = {
 }
 
 
-def _running(job: JobView, doing: str, target: str) -> MergeState:
+def _running(job: JobView, doing: str, target: str, facts: MergeFacts) -> MergeState:
     if job.state is JobState.INTERRUPTED:
-        return _cut_off(job, doing, target)
+        return _cut_off(job, doing, target, facts)
     step = step_words(job.step) if job.step else "waiting for a worker"
     of = f", {count(job.done)} of {count(job.total)}" if job.total else ""
     if doing == "Dry run":
@@ -411,12 +412,12 @@ def _running(job: JobView, doing: str, target: str) -> MergeState:
     )
 
 
-def _cut_off(job: JobView, doing: str, target: str) -> MergeState:
+def _cut_off(job: JobView, doing: str, target: str, facts: MergeFacts) -> MergeState:
     """Return the state of a job whose worker stopped: it has not ended, and can be resumed."""
     what = _NOUNS.get(doing, "undo")
     return MergeState(
         standing=MergeStanding.FAILED,
-        sentence=f"The {what} was cut off{_while(job)}: no worker runs.",
+        sentence=cut_off_words(job, what, facts.now_millis),
         detail=target_words(job, code(target)),
         primary=_RESUME,
         secondary=_VIEW_JOB,
@@ -424,10 +425,6 @@ def _cut_off(job: JobView, doing: str, target: str) -> MergeState:
         job_id=job.id,
         is_followed=True,
     )
-
-
-def _while(job: JobView) -> str:
-    return f" while {step_words(job.step)}" if job.step else ""
 
 
 def _done(attempt: MergeAttempt, source: str, target: str, facts: MergeFacts) -> MergeState:
@@ -467,7 +464,7 @@ def _failed(job: JobView, what: str, target: str) -> MergeState:
     ended = {
         JobState.CANCELLED: f"The {what} was cancelled.",
         JobState.REFUSED: f"The {what} was refused.",
-    }.get(job.state, f"The {what} stopped{_while(job)}.")
+    }.get(job.state, f"The {what} stopped{while_words(job.step)}.")
     # That it was cancelled is all that the message of a cancelled job says.
     message = "" if job.state is JobState.CANCELLED else prose(job.message)
     return MergeState(

@@ -12,7 +12,7 @@ from branch_console.jobs.progress import JobState, JobView
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.permissions import Role
 from branch_console_app import reads, state
-from branch_console_app.models.jobs.step_words import step_words
+from branch_console_app.models.jobs.cut_off import cut_off_words
 from branch_console_app.models.parts.wording import prose
 from branch_console_app.services import get_services
 from branch_console_app.widgets.parts.confirm import idempotency_key, lacks_role
@@ -93,11 +93,8 @@ def _follow(job_id: str, doing: str, waiting: str, *, is_cut_off: bool) -> None:
         # The buttons are beside this fragment: the page draws them again with the sentence.
         st.rerun()
     if is_cut_off:
-        at = f" while {step_words(job.step)}" if job.step else ""
-        st.warning(
-            f"**The job was cut off{at}: no worker runs.** It has changed nothing.",
-            icon=":material/pause:",
-        )
+        said = cut_off_words(job, "job", state.now_millis())
+        st.warning(f"**{said}** It has changed nothing.", icon=":material/pause:")
         return
     worker = reads.worker()
     if job.state is JobState.QUEUED and worker is not None and worker.other_store:
