@@ -65,6 +65,8 @@ from branch_console.quality.comparison import QualityComparison
 from branch_console.quality.rules import RuleSet
 from branch_console.sql.answer import Answer
 from branch_console_app import state
+from branch_console_app.judged_heads import read_head_checks
+from branch_console_app.models.branches.head_checks import HeadCheck
 from branch_console_app.models.jobs.activity import Activity, activity_feed
 from branch_console_app.models.maintenance.dry_runs import DryRun
 from branch_console_app.models.merge import merge_facts
@@ -329,6 +331,13 @@ def rules(identifier: Identifier) -> RuleSet | None:
     """Return the rules that a table is held to, None if it has none."""
     found: RuleSet | None = _heads("rules", identifier)
     return found
+
+
+def head_checks(
+    identifier: Identifier, heads: Mapping[str, Snapshot | None]
+) -> Mapping[str, HeadCheck]:
+    """Return what the rules found for the present head of each branch, as jobs have it."""
+    return read_head_checks(get_services(), identifier, heads)
 
 
 def rules_of_catalog_merge(plan: CatalogMergePlan) -> tuple[Consequence, ...]:

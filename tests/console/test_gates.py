@@ -200,3 +200,30 @@ def _judged(
     services.known_jobs[job_id] = replace(refused, steps=(*refused.steps, step))
     services.answers[job_id] = Answer(rows=findings_table(report), has_more=False, plan="")
     return services
+
+
+def test_a_branch_whose_head_was_judged_says_so_until_it_or_its_target_moves(
+    tmp_path: Path,
+) -> None:
+    console = gated(tmp_path)
+    (flights,) = (each for each in console.services.listed if each.identifier.table == "flights")
+    heads = [flights.branches[name].head for name in ("main", "backfill")]
+    console.services.known_jobs["c"] = job("c", state=JobState.DONE, name="check_rules")
+    console.services.answers["c"] = Answer(
+        rows=findings_table(REPORT), has_more=False, plan="",
+        notes=(f"Rules {RULES.digest}: block.",), finished_millis=NOW,
+        judged=tuple(head.identity.text for head in heads if head is not None),
+    )  # fmt: skip
+    place = {"db": "air", "table": "flights", "branch": "backfill"}
+    badge = ":red-badge[✕ blocked by `carrier`]"
+    page = console.open("branches", **place)
+    assert page.text.count(badge) == 2  # in the list, and on the card
+    assert "checked" in page.text
+    main_card = console.open("branches", db="air", table="flights", branch="main").text
+    assert main_card.count(badge) == 1
+    console.services.kept_rules = replace(RULES, digest="other")
+    assert "blocked by" not in console.open("branches", **place).text
+    console.services.kept_rules = RULES
+    main = flights.branches["main"]
+    flights.branches["main"] = replace(main, snapshots=main.snapshots[:-1])
+    assert "blocked by" not in console.open("branches", **place).text

@@ -387,6 +387,7 @@ def test_what_newly_breaks_a_rule_is_not_published_unless_somebody_says_why(
         table = _diverged(session, tmp_path / f"{len(keys)}-{name}-{moves}", keys, moves=moves)
         table.keep_rules(_CODE, "id: amount, rule: in_range, column: amount, min: 0")
         before = tree(table.folder / "db.db")
+        heads = [head.identity.text for side in ("main", "dev") if (head := table.on(side).head())]
         if cell == (keyed, "merge_branch", True):
             with pytest.raises(Refused, match="Rule 'code' fails now"):
                 table.run("dry_run_merge", "dry", branch="dev")
@@ -400,6 +401,7 @@ def test_what_newly_breaks_a_rule_is_not_published_unless_somebody_says_why(
         )
         assert said in refused.value.message, cell
         assert tree(table.folder / "db.db") == before, cell
+        assert table.kept["first"].judged == tuple(heads), cell
         worst, milder = table.kept["first"].rows.to_pylist()
         assert (worst["rule"], worst["verdict"], worst["failures"]) == ("code", "block", 1), cell
         assert json.loads(worst["examples"][0])["id"] == 7, cell

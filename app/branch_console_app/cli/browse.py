@@ -43,6 +43,7 @@ from branch_console_app.cli.output import (
     short_user,
     shown,
 )
+from branch_console_app.judged_heads import read_head_checks
 from branch_console_app.models.branches.file_health import files_word
 
 browse = typer.Typer()
@@ -146,12 +147,14 @@ def branches(
     services = open_services(warehouse)
     reader = services.branch_reader(identifier)
     items, broken = reader.items(versus), reader.broken_events
+    checks = read_head_checks(services, identifier, {item.name: item.head for item in items})
     if as_json:
         print_json(
             {
                 "table": identifier.table_name,
                 "versus": versus,
                 "branches": items,
+                "checks": {name: check.to_object() for name, check in checks.items()},
                 "broken_events": broken,
             }
         )
@@ -164,6 +167,8 @@ def branches(
     print_line(BranchCounts.of(item.name for item in items).words)
     _report_broken((f"Branch {item.name!r}", item.error) for item in items)
     _report_broken_events(broken)
+    for name, check in checks.items():
+        print_line(f"{name}: {check.words}, checked {local_time(check.time_millis)}")
     for item in items:
         for finding in item.findings:
             if finding.severity is not HazardSeverity.INFO:

@@ -1,6 +1,6 @@
 """Branches: the lane graph, an inspector beside it, and the list that says the same in words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import streamlit as st
@@ -24,11 +24,13 @@ from branch_console_app.models.branches.branch_tracks import (
     tracks_of,
     with_service_branches,
 )
+from branch_console_app.models.branches.head_checks import HeadCheck
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location, SnapshotPoint
 from branch_console_app.models.parts.wording import age, code, count, plain, shortened
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.branch_card import (
+    check_badge,
     files_badge,
     quiet_words,
     show_branch_card,
@@ -54,10 +56,10 @@ _PER_PAGE = 24
 _NARROW = 18
 _CHART = "branch-graph"
 _VIEW = ("br_axis", "br_vs", "br_show", "br_q", "br_open")
-_NAME = Column(label="Branch", weight=2.6)
+_NAME = Column(label="Branch", weight=2.4)
 _VERSUS = Column(label="Standing", weight=2.3)
-_FILES = Column(label="Files", weight=1.1)
-_FORK = Column(label="Started from", weight=1.9)
+_FILES = Column(label="Files", weight=1.4)
+_FORK = Column(label="Started from", weight=1.8)
 _HEAD = Column(label="Head", weight=1.0, align="right")
 _AGE = Column(label="Last commit", weight=1.5)
 _OWNER = Column(label="Owner", weight=1.2)
@@ -89,14 +91,15 @@ def show() -> None:
         )
     show_table_header(identifier, summary, PageName.BRANCHES)
     tracks = tracks_of(graph)
+    checks = reads.head_checks(identifier, {name: item.head for name, item in items.items()})
     _show_controls(list(items))
     shown = with_service_branches(tracks, shown=bool(state.value_of("br_show")))
     left, right = rows.two_panes()
     with left, guarded("The graph cannot be drawn."):
         _show_graph(graph, shown, identifier, versus)
     with right:
-        _show_inspector(graph, items, tracks, versus, identifier)
-    _show_list(shown, items, identifier)
+        _show_inspector(graph, items, checks, tracks, versus, identifier)
+    _show_list(shown, items, checks, identifier)
     show_dropped(graph.dropped)
     show_dialog(
         {
@@ -234,6 +237,7 @@ def _find_snapshot(
 def _show_inspector(
     graph: page_values.BranchGraph,
     items: dict[str, BranchItem],
+    checks: Mapping[str, HeadCheck],
     tracks: Sequence[Track],
     versus: str,
     identifier: Identifier,
@@ -253,11 +257,14 @@ def _show_inspector(
     item = items.get(place.branch_or_main)
     track = next((each for each in tracks if each.branch == place.branch_or_main), None)
     if item is not None and track is not None:
-        show_branch_card(item, track, versus, identifier, place)
+        show_branch_card(item, track, versus, identifier, place, checks.get(item.name))
 
 
 def _show_list(
-    tracks: Sequence[Track], items: dict[str, BranchItem], identifier: Identifier
+    tracks: Sequence[Track],
+    items: dict[str, BranchItem],
+    checks: Mapping[str, HeadCheck],
+    identifier: Identifier,
 ) -> None:
     words = (state.value_of("br_q") or "").lower().split()
     chosen = [track for track in tracks if all(word in track.branch.lower() for word in words)]
@@ -271,7 +278,7 @@ def _show_list(
     with listed:
         rows.head("branches", _COLUMNS)
         for number, track in enumerate(chosen[visible]):
-            _show_row(number, track, items[track.branch])
+            _show_row(number, track, items[track.branch], checks.get(track.branch))
     if len(tracks) == 1:
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             st.caption("No branch besides main.", width="content")
@@ -281,7 +288,7 @@ def _show_list(
             )  # fmt: skip
 
 
-def _show_row(number: int, track: Track, item: BranchItem) -> None:
+def _show_row(number: int, track: Track, item: BranchItem, check: HeadCheck | None) -> None:
     place = here()
     is_selected = track.branch == place.branch_or_main
     key = f"branch-{number}"
@@ -290,6 +297,8 @@ def _show_row(number: int, track: Track, item: BranchItem) -> None:
         _show_branch_link(track.branch, place, length=34)
     quiet = quiet_words(item.quiet_since_millis)
     standing = standing_badge(track, short=True) + (f" :gray-badge[{quiet}]" if quiet else "")
+    if check is not None and check.blocks:
+        standing += f" {check_badge(check)}"
     rows.text(cells[_VERSUS], _VERSUS, standing)
     rows.text(cells[_FILES], _FILES, files_badge(item.health))
     rows.text(cells[_FORK], _FORK, _fork_words(item))

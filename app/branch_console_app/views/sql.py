@@ -23,7 +23,7 @@ from branch_console_app.models.parts.query_answer import (
     tables_named,
     text_for_address,
 )
-from branch_console_app.models.parts.wording import age, code, duration, plain, shortened
+from branch_console_app.models.parts.wording import age, code, duration, plain, prose, shortened
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.widgets.jobs.query_answer import show_answer
@@ -256,7 +256,7 @@ def _show_live(job_id: str, heading: str | None, *, was_over: bool) -> None:
             st.caption(f"Runs for {duration(state.now_millis() - job.started_millis)}.")
         case JobState.REFUSED | JobState.FAILED:
             st.error(
-                f"**The statement failed.** {plain(job.message)} {code(job.error or '')}",
+                f"**The statement failed.** {prose(job.message)} {code(job.error or '')}",
                 icon=":material/error:",
             )
         case JobState.CANCELLED:

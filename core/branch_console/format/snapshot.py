@@ -42,6 +42,11 @@ class SnapshotIdentity:
         return self.manifest_lists == other.manifest_lists
 
     @property
+    def text(self) -> str:
+        """One text that no other snapshot has, to be kept beside what was found for it."""
+        return self.uuid or self.manifest_lists[1]
+
+    @property
     def short(self) -> str:
         """Eight characters for people and links."""
         text = self.uuid or self.manifest_lists[1].removeprefix("manifest-list-")

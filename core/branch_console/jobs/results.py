@@ -38,6 +38,7 @@ class KeptAnswers:
             "plan": answer.plan,
             "reads": [asdict(each) for each in answer.reads],
             "notes": list(answer.notes),
+            "judged": list(answer.judged),
             "started_millis": answer.started_millis,
             "finished_millis": answer.finished_millis,
             # Parquet gives the parts of a map other names.
@@ -84,6 +85,7 @@ class KeptAnswers:
             plan=str(about["plan"]),
             reads=tuple(StateRead(**each) for each in about["reads"]),
             notes=tuple(about["notes"]),
+            judged=tuple(about.get("judged", ())),  # an earlier release kept none
             started_millis=int(about["started_millis"]),
             finished_millis=int(about["finished_millis"]),
         )

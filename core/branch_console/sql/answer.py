@@ -40,6 +40,7 @@ class Answer:
         plan: Spark's plan, as text.
         reads: The tables, each state once.
         notes: Sentences on what the query does not say itself.
+        judged: The identities of the heads that rules were judged at; none of a query.
     """
 
     rows: pa.Table
@@ -47,6 +48,7 @@ class Answer:
     plan: str
     reads: tuple[StateRead, ...] = ()
     notes: tuple[str, ...] = ()
+    judged: tuple[str, ...] = ()
     started_millis: int = 0
     finished_millis: int = 0
 

@@ -79,3 +79,9 @@ def fill_the_disk(path: Path) -> None:
     with unfinished(path) as draft:
         draft.write_bytes(b"half")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_the_heads_that_rules_were_judged_at_are_kept(tmp_path: Path) -> None:
+    kept = KeptAnswers(folder=tmp_path)
+    kept.keep("op", Answer(rows=pa.table({}), has_more=False, plan="", judged=("main", "dev")))
+    assert kept.read("op").judged == ("main", "dev")

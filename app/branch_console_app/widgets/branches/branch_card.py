@@ -25,6 +25,7 @@ from branch_console_app.models.branches.branch_tracks import (
     versus_words,
 )
 from branch_console_app.models.branches.file_health import files_word
+from branch_console_app.models.branches.head_checks import HeadCheck
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location, SnapshotPoint
 from branch_console_app.models.parts.wording import (
@@ -131,8 +132,19 @@ def quiet_words(since_millis: int | None) -> str:
     return f"quiet for {span(state.now_millis() - since_millis)}" if since_millis else ""
 
 
+def check_badge(check: HeadCheck) -> str:
+    """Write what the rules found for the head of a branch as a badge."""
+    colour, glyph = ("red", "✕") if check.blocks else ("green", "✓")
+    return f":{colour}-badge[{glyph} {prose(check.words)}]"
+
+
 def show_branch_card(
-    item: BranchItem, track: Track, versus: str, identifier: Identifier, place: Location
+    item: BranchItem,
+    track: Track,
+    versus: str,
+    identifier: Identifier,
+    place: Location,
+    check: HeadCheck | None = None,
 ) -> None:
     """Draw a branch: how it stands in a sentence, what may break it, and the next step."""
     with st.container(border=True, key="card-branch"):
@@ -144,6 +156,9 @@ def show_branch_card(
         badges = []
         if item.health is not Health.HEALTHY:
             badges.append(files_badge(item.health, subject="files"))
+        if check is not None:
+            badges.append(check_badge(check))
+            badges.append(f":gray[checked {age(check.time_millis, state.now_millis())}]")
         if item.protection is not None:
             badges.append(":blue-badge[:material/lock: protected]")
         if item.quiet_since_millis is not None:

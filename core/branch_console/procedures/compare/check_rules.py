@@ -76,20 +76,22 @@ def _checked(
         )
         with holding(warehouse, call, (*before.reads, *after.reads)):
             report = judge_sides(warehouse, rows, call, sides, rules, progress)
+        judged = (sides.before, sides.after)
     else:
         state = _state_of(table, asked.version)
+        judged = (None, JudgedState.of(state))
         with holding(warehouse, call, state.reads):
             found = evaluate(
                 rows,
                 identifier,
-                JudgedState.of(state),
+                judged[1],
                 rules.rules,
                 now_millis=started,
                 operation_id=call.operation_id,
                 progress=progress,
             )
         report = judge_state(rules, found)
-    keep_report(warehouse, rows, call, report, started)
+    keep_report(warehouse, rows, call, report, started, judged)
     said = [each.said for each in report.findings]
     return {"plan_id": rules.digest, "notes": [f"Rules: {report.verdict}.", *said]}
 

@@ -86,4 +86,5 @@ def _merged(
         ),
         schema=schema,
         commit_millis=max(ours.time_millis, theirs.time_millis),
+        head=theirs.identity,
     )

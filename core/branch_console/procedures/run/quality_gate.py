@@ -131,7 +131,7 @@ def report_on(
     if rules is None:
         raise stale("The rules of the table were taken away meanwhile.")
     report = judge_sides(warehouse, rows, call, sides, rules, progress)
-    keep_report(warehouse, rows, call, report, started)
+    keep_report(warehouse, rows, call, report, started, (sides.before, sides.after))
     return rules, report
 
 

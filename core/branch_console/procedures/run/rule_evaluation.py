@@ -1,7 +1,7 @@
 """The findings of a table's quality rules in one state, counted by the row engine."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any, Final, cast
@@ -13,6 +13,7 @@ from branch_console.diff.file_figures import files_figure
 from branch_console.errors import ErrorKind, InvalidInput, PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.format.read_branches import rows_elsewhere
+from branch_console.format.snapshot import SnapshotIdentity
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.row_text import row_texts
 from branch_console.procedures.call.call import ProcedureCall
@@ -57,11 +58,13 @@ class JudgedState:
 
     Attributes:
         commit_millis: When it was last committed to; None for a branch without a snapshot.
+        head: The snapshot that it is, or whose changes it takes over; None without one.
     """
 
     content: ReadState | StagedState
     schema: TableSchema
     commit_millis: int | None
+    head: SnapshotIdentity | None
 
     @classmethod
     def of(cls, state: ReadState) -> "JudgedState":
@@ -71,6 +74,7 @@ class JudgedState:
             content=state,
             schema=state.schema,
             commit_millis=None if at is None else at.time_millis,
+            head=None if at is None else at.identity,
         )
 
 
@@ -212,14 +216,21 @@ def _view_of(operation_id: str) -> str:
 
 
 def keep_report(
-    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, report: GateReport, started: int
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    report: GateReport,
+    started: int,
+    judged: Iterable[JudgedState | None],
 ) -> None:
     """Keep what was found of rules as the answer of a job, with the columns of FINDINGS."""
+    heads = (state.head for state in judged if state is not None)
     answer = Answer(
         rows=findings_table(report),
         has_more=False,
         plan="",
         notes=(f"Rules {report.digest}: {report.verdict}.",),
+        judged=tuple(head.text for head in heads if head is not None),
         started_millis=started,
         finished_millis=warehouse.clock(),
     )

@@ -1,0 +1,72 @@
+"""The checks on record of the heads that the branches of a table have now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from branch_console.errors import ErrorKind, PaimonError
+from branch_console.format.identifier import BRANCH_MARK, Identifier
+from branch_console.format.snapshot import Snapshot
+from branch_console.jobs.progress import JobState, JobView
+from branch_console.quality.findings import GateReport, findings_of
+from branch_console_app.models.branches.head_checks import (
+    JUDGING_JOBS,
+    HeadCheck,
+    checks_of_heads,
+    target_of,
+)
+
+if TYPE_CHECKING:
+    from branch_console_app.services import Services
+
+_JOBS_LOOKED_AT: Final = 200
+_CHECKS_LOOKED_AT: Final = 20
+
+
+def read_head_checks(
+    services: Services, table: Identifier, heads: Mapping[str, Snapshot | None]
+) -> Mapping[str, HeadCheck]:
+    """Return what the rules found for the present head of each branch; none if jobs do not answer.
+
+    Args:
+        services: The warehouse and its jobs.
+        table: The table.
+        heads: The heads of all its branches.
+    """
+    try:
+        judging = [each for each in services.jobs(limit=_JOBS_LOOKED_AT) if _judged(each, table)]
+        # Most tables were never judged: their rules need not be read.
+        found = list(_checks(services, table, judging)) if judging else []
+    except PaimonError:
+        return {}
+    return checks_of_heads(found, heads)
+
+
+def _judged(job: JobView, table: Identifier) -> bool:
+    if job.name not in JUDGING_JOBS or (job.table or "").partition(BRANCH_MARK)[0] != (
+        table.table_name
+    ):
+        return False
+    return job.state is JobState.DONE or job.error is ErrorKind.GATE_FAILED
+
+
+def _checks(services: Services, table: Identifier, jobs: list[JobView]) -> Iterator[HeadCheck]:
+    rules = services.rules(table)
+    if rules is None or rules.depends_on_time:
+        return
+    for job in jobs[:_CHECKS_LOOKED_AT]:
+        try:
+            answer = services.answer(job.id)
+        except PaimonError:
+            continue  # judged by no rules, or forgotten
+        # Other rules, or rules of a file that somebody tries, say nothing of those of the table.
+        if not any(rules.digest in note for note in answer.notes):
+            continue
+        yield HeadCheck(
+            judged=answer.judged,
+            target=target_of(job.arguments),
+            report=GateReport(digest=rules.digest, findings=findings_of(answer.rows.to_pylist())),
+            job=job.id,
+            time_millis=answer.finished_millis,
+        )
