@@ -393,15 +393,23 @@ def test_a_comparison_that_was_cut_off_is_not_called_running(plan: Planned) -> N
 
 
 @pytest.mark.parametrize(
-    ("state", "words"), [(JobState.RUNNING, "running."), (JobState.FAILED, "not done")]
+    ("state", "words"),
+    [
+        (JobState.RUNNING, "running."),
+        (JobState.FAILED, "not done"),
+        (JobState.INTERRUPTED, "not done"),
+    ],
 )
-def test_a_dry_run_at_work_is_checked_as_running(
-    plan: Planned, state: JobState, words: str
+@pytest.mark.parametrize(
+    ("job", "name"), [("dry_run", "Dry run"), ("comparison", "Row comparison")]
+)
+def test_a_job_at_work_is_checked_as_running(
+    plan: Planned, job: str, name: str, state: JobState, words: str
 ) -> None:
-    clean = plan()
-    facts = MergeFacts(now_millis=NOW, dry_run=attempt(clean, replace_state(state)))
-    checks = checks_of_draft(MergeState.of(clean, facts), clean, facts, rule_count=0)
-    (text,) = (each.text for each in checks if each.name == "Dry run")
+    made = undecided(plan)
+    facts = MergeFacts(now_millis=NOW, **{job: attempt(made, replace_state(state))})
+    checks = checks_of_draft(MergeState.of(made, facts), made, facts, rule_count=0)
+    (text,) = (each.text for each in checks if each.name == name)
     assert text.startswith(words)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from branch_console.diff.health.finding import HazardSeverity
 from branch_console.errors import ErrorKind
+from branch_console.jobs.progress import JobState
 from branch_console.merge.conflict import Conflict, ConflictKind
 from branch_console.merge.plan import (
     FastForwardPlan,
@@ -152,7 +153,7 @@ def checks_of_draft(
     rows = facts.rows or RowsOfMerge.of_plan(plan)
     return (
         *_conflicts(state, rows, facts.settled),
-        *_comparison(rows),
+        *_comparison(rows, facts.comparison),
         *checks_of_rules(state, rule_count),
         *_dry_run(state, facts.dry_run),
     )
@@ -192,14 +193,22 @@ def _conflicts(
         yield Check(standing=CheckState.PASSES, name=name, text="none.")
 
 
-def _comparison(rows: RowsOfMerge) -> Iterator[Check]:
+def _comparison(rows: RowsOfMerge, attempt: MergeAttempt | None) -> Iterator[Check]:
     if not rows.is_needed:
         return
     name = "Row comparison"
     if rows.is_compared:
         yield Check(standing=CheckState.PASSES, name=name, text="done for the newest commits.")
     else:
-        yield Check(standing=CheckState.NOT_RUN, name=name, text="not done for the newest commits.")
+        text = "running." if _is_running(attempt) else "not done for the newest commits."
+        yield Check(standing=CheckState.NOT_RUN, name=name, text=text)
+
+
+def _is_running(attempt: MergeAttempt | None) -> bool:
+    """Whether a job has not ended, nor lost its worker: that one has to be resumed."""
+    if attempt is None or attempt.job.state is JobState.INTERRUPTED:
+        return False
+    return attempt.is_at_work
 
 
 def checks_of_rules(state: MergeState, rule_count: int) -> Iterator[Check]:
@@ -229,7 +238,7 @@ def checks_of_rules(state: MergeState, rule_count: int) -> Iterator[Check]:
 
 def _dry_run(state: MergeState, attempt: MergeAttempt | None) -> Iterator[Check]:
     name = "Dry run"
-    if attempt is not None and attempt.is_at_work:
+    if _is_running(attempt):
         yield Check(standing=CheckState.NOT_RUN, name=name, text="running.")
     elif state.standing is MergeStanding.STAGED:
         yield Check(standing=CheckState.PASSES, name=name, text="passed; its result can be merged.")
