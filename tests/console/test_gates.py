@@ -63,7 +63,7 @@ def test_rules_that_were_not_run_are_a_check_of_a_fast_forward(tmp_path: Path) -
     assert "**Quality rules:** 2 rules, not run yet." in page.text
     # The card on Summary and the list of checks have it.
     assert [text for text, _ in page.links()].count("Check the rules now") == 2
-    assert "Checks (5 passed, 1 not run)" in [tab.label for tab in page.at.tabs]
+    assert "Checks (6 passed, 1 not run)" in [tab.label for tab in page.at.tabs]
 
 
 def stopped(console: Console) -> Page:

@@ -153,6 +153,7 @@ def test_a_viewer_sees_the_preview_and_which_role_is_needed(tmp_path: Path) -> N
     page = air_console(tmp_path, role="viewer").open("merge", **FLIGHTS, source="backfill")
     assert not page.has_button("merge-merge")
     assert "**Ready.** You are a viewer; merging into `main` takes an editor." in page.text
+    assert "You may not merge into `main`. This asks for an editor" in page.text
 
 
 def test_an_editor_may_not_replace(tmp_path: Path) -> None:

@@ -346,7 +346,7 @@ def _show_forward(
     with slot.container():
         show_state(judge(facts), draft)
     preview = FastForwardPreview.of(plan)
-    show_fast_forward(preview, identifier, answer, judge(facts), facts.merge)
+    show_fast_forward(preview, identifier, answer, judge(facts), facts.merge, target)
     is_protected = target.protection is not None
     is_blocked = judge(facts).standing is MergeStanding.GATE_RED
     _show_dialogs(

@@ -110,7 +110,7 @@ def checks_of_merge(
         *_schemas(plan, found),
         *_at_work(decision),
         *_readers(found),
-        *_person(decision, found),
+        check_of_person(found.target, found.lacks_role),
     )
     return tuple(sorted(checks, key=lambda check: check.standing))
 
@@ -328,20 +328,23 @@ def _readers(found: Circumstances) -> Iterator[Check]:
         yield _passes(f"{who} of {target} {read} the merge as one more snapshot: {shown}.")
 
 
-def _person(decision: MergeDecision, found: Circumstances) -> Iterator[Check]:
-    target = code(decision.plan.target)
-    protection = found.target.protection
-    if found.lacks_role is not None:
-        yield Check(
+def check_of_person(target: BranchItem, lacks_role: str | None) -> Check:
+    """Return whether the person may merge.
+
+    Args:
+        target: The target.
+        lacks_role: Why the person may not, in the words of `lacks_role`; None if they may.
+    """
+    name = code(target.name)
+    if lacks_role is not None:
+        return Check(
             standing=CheckState.FAILS,
-            text=f"You may not merge into {target}. {found.lacks_role.removesuffix(_CODE)}",
+            text=f"You may not merge into {name}. {lacks_role.removesuffix(_CODE)}",
             kind=ErrorKind.ROLE_REQUIRED,
             advice="You can share this preview by its link.",
         )
-    elif protection is None:
-        yield _passes(f"{target} is not protected, and you may merge into it.")
-    else:
-        yield _passes(f"{target} is protected, and you may merge into it.")
+    protected = "is not protected" if target.protection is None else "is protected"
+    return _passes(f"{name} {protected}, and you may merge into it.")
 
 
 def paimon_note(plan: Plan, found: Circumstances) -> str:

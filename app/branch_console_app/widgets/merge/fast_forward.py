@@ -10,6 +10,7 @@ from branch_console.diff.rows.row_figure import NET_ROWS
 from branch_console.format.identifier import Identifier
 from branch_console.operations.agreement import Agreement
 from branch_console.operations.branch_requests import FastForwardRequest
+from branch_console.procedures.browse.page_values import BranchItem
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import Role
@@ -18,6 +19,7 @@ from branch_console_app.models.merge.eligibility import (
     RULES,
     Check,
     CheckState,
+    check_of_person,
     checks_of_rules,
 )
 from branch_console_app.models.merge.fast_forward import (
@@ -72,6 +74,7 @@ def show_fast_forward(
     answer: Preview | None,
     verdict: MergeState,
     merge: MergeAttempt | None,
+    target: BranchItem,
 ) -> None:
     """Draw what a fast-forward would do, in tabs; the verdict stands above.
 
@@ -81,10 +84,12 @@ def show_fast_forward(
         answer: The preview of the command; None if it is not offered.
         verdict: The verdict.
         merge: The job that carries it out, or did; None if there is none.
+        target: The target.
     """
     plan, rules = preview.plan, reads.rules(identifier)
     of_rules = checks_of_rules(verdict, 0 if rules is None or answer is None else len(rules.rules))
-    found = (*preview.checks_with(answer), *of_rules)
+    person = () if answer is None else (check_of_person(target, lacks_role(answer.role)),)
+    found = (*preview.checks_with(answer), *of_rules, *person)
     checks = tuple(sorted(found, key=lambda check: check.standing))
     labels = tab_labels(0, checks)
     tabs = show_tabs({tab: label for tab, label in labels.items() if tab is not MergeTab.CONFLICTS})
