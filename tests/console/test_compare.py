@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -25,7 +26,7 @@ from branch_console_app.models.parts.wording import plain, prose
 from branch_console_app.services import Services
 from branch_console_app.settings import Settings
 from branch_console_app.widgets.parts import patience
-from tests.console.pages import Console, settings
+from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import job
 from tests.support.compared_rows import keep_rows
 from tests.support.contested_table import ContestedTable
@@ -281,6 +282,17 @@ def test_without_a_choice_the_branches_are_listed_and_one_click_opens_one(consol
     assert "You looked at last" not in page.text
     queries = [query for label, query in page.links() if label == "Compare with `main`"]
     assert any("cmp_a=main&cmp_b=ahead" in query for query in queries)
+
+
+def test_a_name_that_the_list_of_branches_cuts_is_whole_in_its_tooltip(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    name = "backfill-of-all-december-delays-as-the-carriers-report"
+    branches = console.services.listed[1].branches
+    branches[name] = replace(branches["backfill"], name=name)
+    page = console.open("compare", db="air", table="flights")
+    (line,) = (each for each in page.at.markdown if each.help == f"`{name}`")
+    assert line.value.startswith("**backfill")
+    assert "…" in line.value
 
 
 def test_the_pairs_of_this_session_are_offered_again(console: Console) -> None:

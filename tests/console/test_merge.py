@@ -311,6 +311,17 @@ def test_without_a_source_the_page_asks_for_one(tmp_path: Path) -> None:
     assert "branch=half-made" in why
 
 
+def test_a_branch_without_a_commit_is_said_to_have_none(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    branches = console.services.listed[1].branches
+    branches["fresh"] = replace(branches["backfill"], name="fresh", snapshots=())
+    page = console.open("merge", **FLIGHTS)
+    assert "no commit yet" in page.text
+    page = console.open("merge", **FLIGHTS, source="backfill")
+    (picker,) = (each for each in page.at.selectbox if each.label == "Source")
+    assert "fresh (no commit yet)" in picker.options
+
+
 def test_rescue_branches_are_no_sources_before_they_are_asked_for(tmp_path: Path) -> None:
     console = air_console(tmp_path)
     branches = console.services.listed[1].branches

@@ -1,6 +1,6 @@
 """Merge: a draft with one verdict, always in view, and what it would do in tabs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import tzinfo
 from functools import partial
@@ -21,7 +21,11 @@ from branch_console.procedures.browse.page_values import BranchItem, TableSummar
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.permissions import Role
 from branch_console_app import reads, state
-from branch_console_app.models.branches.branch_tracks import is_service_branch
+from branch_console_app.models.branches.branch_tracks import (
+    LaneState,
+    is_service_branch,
+    standing_words,
+)
 from branch_console_app.models.merge.eligibility import Circumstances, checks_of_merge, paimon_note
 from branch_console_app.models.merge.fast_forward import (
     FastForwardPreview,
@@ -485,6 +489,7 @@ def _pick_source(items: Mapping[str, BranchItem], source: str | None, target: st
         "Source", sources, index=sources.index(source) if source in sources else None,
         key=source_key, on_change=_choose, args=("source", source_key, sources),
         placeholder="Choose a branch", format_func=words.__getitem__, filter_mode="contains",
+        width=_picker_width(words.values()),
     )  # fmt: skip
 
 
@@ -493,8 +498,14 @@ def _pick_target(items: Mapping[str, BranchItem], source: str | None, target: st
     st.selectbox(
         "Target", targets, index=targets.index(target), key=f"ff-target-{source}-{target}",
         on_change=_choose, args=("target", f"ff-target-{source}-{target}", targets),
-        filter_mode="contains",
+        filter_mode="contains", width=_picker_width(targets),
     )  # fmt: skip
+
+
+def _picker_width(labels: Iterable[str]) -> int:
+    """Return the pixels of a box that cuts none of its labels, on a page of 1024 px."""
+    longest = max((len(each) for each in labels), default=0)
+    return min(max(240, 60 + 7 * longest), 620)
 
 
 def _pick_type(how: str) -> None:
@@ -514,8 +525,7 @@ def _rank(item: BranchItem) -> tuple[bool, bool, str]:
 
 
 def _branch_words(item: BranchItem) -> str:
-    standing = _standing(item)
-    return f"{item.name} ({standing})" if standing else item.name
+    return f"{item.name} ({_standing(item)})"
 
 
 def _standing(item: BranchItem) -> str:
@@ -523,7 +533,8 @@ def _standing(item: BranchItem) -> str:
     if item.error is not None:
         return "cannot be read"
     if versus is None or versus.ahead is None or versus.behind is None:
-        return ""
+        is_empty = item.head is None
+        return standing_words(LaneState.EMPTY if is_empty else LaneState.UNRELATED, None, None)
     if not versus.ahead and not versus.behind:
         return "even"
     return f"{count(versus.ahead)} ahead, {count(versus.behind)} behind"

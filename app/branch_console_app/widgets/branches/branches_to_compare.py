@@ -15,6 +15,7 @@ from branch_console_app.widgets.parts.rows import Column
 
 _PER_PAGE = 24
 _MOST_PAIRS = 5
+_LONGEST_NAME = 34
 _NAME = Column(label="Branch", weight=2.6)
 _VERSUS = Column(label="Standing", weight=2.2)
 _AGE = Column(label="Last commit", weight=1.5)
@@ -59,7 +60,9 @@ def _show_pairs(identifier: Identifier, place: Location) -> None:
 
 def _show_branch(number: int, item: BranchItem, place: Location) -> None:
     cells = dict(zip(_COLUMNS, rows.row(f"compare-{number}", _COLUMNS), strict=True))
-    rows.text(cells[_NAME], _NAME, f"**{plain(shortened(item.name, 34))}**")
+    short = shortened(item.name, _LONGEST_NAME)
+    whole = None if short == item.name else code(item.name)
+    rows.text(cells[_NAME], _NAME, f"**{plain(short)}**", help=whole)
     track = Track(
         branch=item.name,
         head=item.head,
