@@ -11,7 +11,7 @@ from branch_console.errors import NotFound
 from branch_console.format.identifier import Identifier
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.merge.conflict import ConflictKind
-from branch_console.merge.policy import Policy, PolicyChoice
+from branch_console.merge.policy import Policy, PolicyChoice, Settle
 from branch_console.merge.policy_draft import (
     with_column_rule,
     with_kind_rule,
@@ -284,7 +284,7 @@ def test_buttons_for_all_count_what_they_settle_and_lead_on_from_the_rest(
         assert not page.has_button("rest-theirs")
 
 
-def test_a_wide_rule_stops_the_buttons_for_all_only_where_it_settled_something(
+def test_a_wide_rule_stops_only_the_buttons_that_would_change_what_it_settled(
     console: NewConsole,
 ) -> None:
     services: Any = console().services
@@ -302,12 +302,43 @@ def test_a_wide_rule_stops_the_buttons_for_all_only_where_it_settled_something(
     assert button.help == "Saved as one rule for the whole table; decisions made before stay"
     page = page_with(ConflictKind.DELETE_MODIFY)
     assert "**Settle all 6 open conflicts:**" in page.text
-    button = page.at.button(key="rest-ours")
-    assert button.disabled
-    assert button.help.endswith("this one would change them. Remove that rule first.")
+    for side in ("ours", "base"):
+        button = page.at.button(key=f"rest-{side}")
+        assert button.disabled
+        assert button.help == (
+            "Another rule has settled 2 conflicts in another way, and this button would change "
+            "them. Change that rule, or settle the open conflicts group by group."
+        )
+    # Whoever takes the source for all changes nothing about those that have it already.
+    settled = {line[:4] for line in lines(page) if line[3] == "source"}
+    page.click("rest-theirs")
+    assert "**All 8 conflicts settled.**" in page.text
+    assert settled <= {line[:4] for line in lines(page)}
+    page.click("resolve-undo")
     page.click("rule-drop-1")
     page.click("rest-ours")
     assert "**All 8 conflicts settled.**" in page.text
+
+
+def test_a_group_of_which_a_rule_settled_a_part_is_settled_without_a_change_of_that(
+    console: NewConsole,
+) -> None:
+    services: Any = console().services
+    seen = services.resolution(ASKED).draft
+    newest = PolicyChoice(how=Settle.NEWEST, by="note")
+    services.save_draft(ASKED, seen, with_table_rule(seen.policy, NAME, newest))
+    page = console().open("conflicts", **{**NOTES, "cf_col": "dep_delay"})
+    # Of the other flight neither side has a newer note.
+    assert [line[2:4] for line in lines(page)] == [("7", "newest by note"), ("", "undecided")]
+    assert "**Settle all 1 in this group:**" in page.text
+    ours = page.at.button(key="rest-ours")
+    assert ours.disabled
+    assert ours.help == (
+        "Another rule has settled 1 conflict in another way, and this button would change it. "
+        "Change that rule instead."
+    )
+    page.click("rest-theirs")
+    assert [line[2:4] for line in lines(page)] == [("7", "source"), ("8", "source")]
 
 
 @pytest.mark.parametrize("part", [{"cf_col": "note"}, {"cf_part": "day=2013-03-08"}])
@@ -424,7 +455,7 @@ def test_no_side_is_offered_whose_rows_a_sequence_field_hides(ranked: Any) -> No
     assert "**4 of 8 conflicts open.**" in page.text
     assert "decision for another row has no effect and settles nothing" in page.text
     assert "**Settle all 4 open conflicts:**" in page.text
-    assert "Remove that rule first." in page.at.button(key="rest-theirs").help
+    assert "this button would change them" in page.at.button(key="rest-theirs").help
     page = Console(services).open("conflicts", **PLACE, cf_col="dep_delay", cf_state="open")
     assert {line[2:] for line in lines(page)} == {
         ("", "undecided", "table air.delays: no effect, readers would not see it")

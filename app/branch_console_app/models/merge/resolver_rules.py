@@ -86,11 +86,13 @@ class RuleEffect:
         settles: The number of open conflicts that it settles.
         changes: The number of settled conflicts that get another result, or another rule.
         opens: The number of settled conflicts that it opens.
+        overturns: The number of settled conflicts that it opens, or gives another result.
     """
 
     settles: int
     changes: int
     opens: int
+    overturns: int
 
 
 def effect_of(before: pa.Table, after: pa.Table) -> RuleEffect:
@@ -106,6 +108,7 @@ def effect_of(before: pa.Table, after: pa.Table) -> RuleEffect:
         settles=_number(pc.and_not(now, was)),
         changes=_number(pc.and_(pc.and_(was, now), is_other)),
         opens=_number(pc.and_not(was, now)),
+        overturns=_number(pc.and_(was, pc.invert(pc.and_(now, same_result)))),
     )
 
 
@@ -168,6 +171,22 @@ def effect_words(settles: int, most: int) -> str | None:
         return None
     settled = f"Settles {settles} of them only" if settles else "Settles none of them"
     return f"{settled}: readers would not see its rows, as the sequence field ranks others first"
+
+
+def overturn_words(number: int, instead: str) -> str | None:
+    """Say why a button for open conflicts is not offered; None if it overturns no settled one.
+
+    Args:
+        number: The number of settled conflicts that it overturns.
+        instead: What settles the open ones without that, as a sentence.
+    """
+    if not number:
+        return None
+    them = "it" if number == 1 else "them"
+    return (
+        f"Another rule has settled {plural(number, 'conflict')} in another way, and this button "
+        f"would change {them}. {instead}"
+    )
 
 
 def rule_lines(policy: Policy, table: str, settled: pa.Table) -> tuple[RuleLine, ...]:

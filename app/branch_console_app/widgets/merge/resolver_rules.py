@@ -33,6 +33,7 @@ from branch_console_app.models.merge.resolver_rules import (
     effect_of,
     effect_words,
     left_open_words,
+    overturn_words,
     rows_of_group,
     rule_lines,
     rule_of_group,
@@ -71,10 +72,6 @@ _WAS = Column(label="Base", weight=1.2)
 _OURS = Column(label="Target", weight=1.2)
 _THEIRS = Column(label="Source", weight=1.2)
 _MATCH_COLUMNS = (_KEY, _CELL, _WAS, _OURS, _THEIRS)
-_WIDE_RULE = (
-    "A rule for the whole table or for a kind of conflict has settled conflicts; this one would "
-    "change them. Remove that rule first."
-)
 
 
 def show_rest(resolver: Resolver, group: Group) -> None:
@@ -99,20 +96,19 @@ def _show_rest_buttons(resolver: Resolver, group: Group) -> None:
     inside = of_group(resolver.settled, resolver.partitions, group, Shown.ALL)
     if not inside.num_rows:
         return  # an address names a group that the conflicts no longer have
-    problem = resolver.refusal or _problem_of_rest(resolver.policy, resolver.table, inside)
     try:
         rules = [
             rule_of_group(group, inside.slice(0, 1), resolver.schema, PolicyChoice(how=side))
             for side in SIDES
         ]
-        settled_by = [
-            _settles(resolver, inside, with_predicate(resolver.policy, resolver.table, rule))
+        effects = [
+            _effect_on(resolver, inside, with_predicate(resolver.policy, resolver.table, rule))
             for rule in rules
         ]
     except PaimonError as error:
         st.caption(prose(error.message))
         return
-    settles = max(settled_by)
+    settles = max(effect.settles for effect in effects)
     current = current_rule(resolver.policy, resolver.table, rules[0])
     if settles:
         title = f"Settle {_part(settles, group.open_number)} in this group:"
@@ -124,18 +120,20 @@ def _show_rest_buttons(resolver: Resolver, group: Group) -> None:
     else:
         return
     st.markdown(f"**{title}**", width="content")
-    for side, rule, number in zip(SIDES, rules, settled_by, strict=True):
-        effect = effect_words(number, settles)
+    for side, rule, effect in zip(SIDES, rules, effects, strict=True):
+        # A rule of this very group is replaced: whoever asks for another one knows it.
+        overturned = 0 if current is not None else effect.overturns
+        problem = resolver.refusal or overturn_words(overturned, "Change that rule instead.")
         is_current = not settles and rule == current
         wanted = with_predicate(resolver.policy, resolver.table, rule)
         st.button(
             _TAKE_WORDS[side], key=f"rest-{rule.take}", on_click=resolver.keep,
             args=(wanted,),
-            disabled=problem is not None or is_current or number == 0 < settles,
+            disabled=problem is not None or is_current or effect.settles == 0 < settles,
             help=(
                 problem
                 or ("The rule takes this now" if is_current else None)
-                or effect
+                or effect_words(effect.settles, settles)
                 or _rest_help(group, rule)
             ),
         )  # fmt: skip
@@ -149,39 +147,37 @@ def _show_buttons_of_all(resolver: Resolver) -> None:
     policies = [
         with_table_rule(resolver.policy, resolver.table, PolicyChoice(how=side)) for side in SIDES
     ]
-    settled_by = [_settles(resolver, resolver.settled, wanted) for wanted in policies]
-    settles = max(settled_by)
+    effects = [_effect_on(resolver, resolver.settled, wanted) for wanted in policies]
+    settles = max(effect.settles for effect in effects)
     if not settles:
         st.caption(left_open_words(resolver.settled))
         return
-    lines = rule_lines(resolver.policy, resolver.table, resolver.settled)
-    is_overriding = any(
-        line.number for line in lines if line.scope in (RuleScope.TABLE, RuleScope.KIND)
-    )
-    problem = resolver.refusal or (_WIDE_RULE if is_overriding else None)
     conflicts = "open conflict" if number == 1 else "open conflicts"
     st.markdown(f"**Settle {_part(settles, number)} {conflicts}:**", width="content")
-    for side, wanted, settled in zip(SIDES, policies, settled_by, strict=True):
+    for side, wanted, effect in zip(SIDES, policies, effects, strict=True):
+        problem = resolver.refusal or overturn_words(
+            effect.overturns, "Change that rule, or settle the open conflicts group by group."
+        )
         st.button(
             _TAKE_WORDS[side], key=f"rest-{side}", on_click=resolver.keep, args=(wanted,),
-            disabled=problem is not None or settled == 0,
+            disabled=problem is not None or effect.settles == 0,
             help=(
                 problem
-                or effect_words(settled, settles)
+                or effect_words(effect.settles, settles)
                 or "Saved as one rule for the whole table; decisions made before stay"
             ),
         )  # fmt: skip
 
 
-def _settles(resolver: Resolver, conflicts: pa.Table, wanted: Policy) -> int:
-    """How many open ones of some conflicts another policy settles."""
-    open_ids = conflicts.filter(pc.is_null(conflicts["take"]))["conflict_id"].combine_chunks()
+def _effect_on(resolver: Resolver, conflicts: pa.Table, wanted: Policy) -> RuleEffect:
+    """Return what another policy changes about some of the conflicts."""
+    ids = conflicts["conflict_id"].combine_chunks()
     # What readers would see of a row follows from all conflicts of its key, also of other groups.
     before, after = (
-        each.filter(pc.is_in(each["conflict_id"], open_ids))
+        each.filter(pc.is_in(each["conflict_id"], ids))
         for each in (resolver.settled, reapply_policy(resolver.settled, wanted, resolver.table))
     )
-    return effect_of(before, after).settles
+    return effect_of(before, after)
 
 
 def _part(settles: int, number: int) -> str:
@@ -193,21 +189,6 @@ def _rest_help(group: Group, rule: PredicateRule) -> str:
     if rule.take.how is Settle.BASE:
         base = "Takes the value of the merge base, NULL if the row was not there. "
     return f"{base}Saved as one rule for {plain(rows_of_group(group))}: {code(rule.when)}"
-
-
-def _problem_of_rest(policy: Policy, table: str, inside: pa.Table) -> str | None:
-    """Why the rest of a group cannot be taken at once, None if it can."""
-    weaker = sum(
-        line.number
-        for line in rule_lines(policy, table, inside)
-        if line.scope is not RuleScope.PREDICATE
-    )
-    if not weaker:
-        return None
-    return (
-        f"Another rule has settled {plural(weaker, 'conflict')} of this group, and this button "
-        "would override it. Change that rule instead."
-    )
 
 
 def show_rules(resolver: Resolver) -> None:
