@@ -100,6 +100,11 @@ def test_an_empty_warehouse_says_how_to_fill_it(tmp_path: Path) -> None:
     page = Console(PretendServices(settings(tmp_path))).open()
     assert "No tables under" in page.text
     assert "branch-console demo" in page.text
+    for name in ("branches", "merge", "conflicts"):
+        page = Console(PretendServices(settings(tmp_path))).open(name)
+        assert "No tables yet" in page.text
+        assert "Which table" not in page.text
+        assert "Overview: how to begin" in [label for label, _ in page.links()]
 
 
 def test_another_warehouse_in_the_address_is_not_this_one(tmp_path: Path) -> None:

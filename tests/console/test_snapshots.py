@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from branch_console.errors import ErrorKind, NotFound
+from branch_console.format.identifier import Identifier
+from branch_console.procedures.browse.page_values import SnapshotDetail
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import air_warehouse
 
@@ -54,6 +57,18 @@ def test_a_tag_is_not_put_on_the_head_in_place_of_what_names_no_snapshot(tmp_pat
 def test_an_expired_snapshot_is_said(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("snapshots", **FLIGHTS, snap="main:99:00000000")
     assert "**Snapshot 99 of `main` is not there.**" in page.text
+
+
+def test_a_snapshot_whose_files_are_gone_leads_to_the_card_of_its_branch(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+
+    def read(table: Identifier, version: str) -> SnapshotDetail:
+        raise NotFound(f"{table} lacks a file of {version}.", kind=ErrorKind.FILES_MISSING)
+
+    console.services.snapshot = read  # type: ignore[method-assign]
+    page = console.open("snapshots", **FLIGHTS, branch="fix-delays")
+    assert "The files of this snapshot cannot be read." in page.text
+    assert "branch=fix-delays" in dict(page.links())["See cause and fix"]
 
 
 def test_two_branches_stand_on_one_scale(tmp_path: Path) -> None:

@@ -98,7 +98,8 @@ def _totals(timeline: Timeline, axis: TimelineAxis) -> Iterator[go.Scatter]:
     yield go.Scatter(
         x=[_place(bar, axis) for bar in bars],
         y=[bar.total for bar in bars],
-        mode="lines",
+        # A line through one point is none.
+        mode="lines" if len(bars) > 1 else "lines+markers",
         line={"shape": "hvh", "color": ColourRole.OURS.value, "width": 2},
         fill="tozeroy",
         fillcolor="rgba(42, 116, 204, 0.10)",

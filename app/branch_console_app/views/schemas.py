@@ -37,9 +37,12 @@ def show() -> None:
     show_table_header(identifier, summary, PageName.SCHEMAS)
     branches = summary.branches_with_main
     left, right = _sides(identifier, items, branches)
+    compared = None
     with guarded("The two schemas cannot be compared."):
-        _show_comparison(identifier, branches, left, right)
+        compared = _show_comparison(identifier, branches, left, right)
     _show_history(identifier, items)
+    if compared is not None:
+        show_same_as("schema-diff", identifier.table_name, *compared)
 
 
 def _sides(
@@ -57,7 +60,8 @@ def _sides(
 
 def _show_comparison(
     identifier: Identifier, branches: Sequence[str], left: str, right: str
-) -> None:
+) -> tuple[str, str] | None:
+    """Draw two schemas beside each other; return their names, None where there are not two."""
     columns = st.columns(2, gap="medium")
     found = []
     for column, name, side in zip(columns, ("sc_l", "sc_r"), (left, right), strict=True):
@@ -65,16 +69,15 @@ def _show_comparison(
             found.append(_pick_version(identifier, branches, name, side))
     first, second = found
     if first is None or second is None:
-        return
+        return None
     if first == second:
         st.info("Both sides are the same schema. Choose another version or branch on one side.")
-        return
+        return None
     _warn_of_equal_numbers(identifier, first, second)
     with st.skeleton(height=240):
         diff = reads.schema_diff(identifier, f"{first[0]}@{first[1]}", f"{second[0]}@{second[1]}")
     show_schema_diff(diff, f"{first[0]} schema {first[1]}", f"{second[0]} schema {second[1]}")
-    sides = (f"{first[0]}@{first[1]}", f"{second[0]}@{second[1]}")
-    show_same_as("schema-diff", identifier.table_name, *sides)
+    return f"{first[0]}@{first[1]}", f"{second[0]}@{second[1]}"
 
 
 def _pick_version(

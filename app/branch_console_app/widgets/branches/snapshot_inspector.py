@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.procedures.browse.page_values import SnapshotItem
@@ -15,8 +16,8 @@ from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.dialogs import offer
 from branch_console_app.widgets.parts.partition_list import show_partitions
 from branch_console_app.widgets.parts.patience import read_snapshot
-from branch_console_app.widgets.parts.problem import guarded
-from branch_console_app.widgets.parts.table_picker import here
+from branch_console_app.widgets.parts.problem import show_problem
+from branch_console_app.widgets.parts.table_picker import here, link_to_cause
 
 _MOST_PARTITIONS = 2_000
 _CHANGES_ROWS = (CommitKind.APPEND, CommitKind.OVERWRITE)
@@ -43,8 +44,12 @@ def show_snapshot(
             st.markdown(" ".join(f":violet-badge[⚑ {plain(tag)}]" for tag in item.tags))
         rows.facts("snapshot", [*snapshot_facts(item, snapshot), *_more_facts(snapshot)])
         st.caption(_kept_because(item, is_head=is_head))
-        with guarded("The files of this snapshot cannot be read."):
+        try:
             _show_files(identifier, snapshot)
+        except PaimonError as error:
+            show_problem(error, headline="The files of this snapshot cannot be read.")
+            if is_head and not identifier.is_main:
+                link_to_cause(here().at_branch(identifier.branch))
         as_json = st.expander("Snapshot file as JSON", key="snap_json", on_change="rerun")
         if as_json.open:
             as_json.code(snapshot.to_json(), language="json", wrap_lines=True)

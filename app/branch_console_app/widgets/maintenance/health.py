@@ -17,6 +17,7 @@ from branch_console_app.widgets.parts.preview import show_command
 from branch_console_app.widgets.parts.problem import guarded, show_problem
 from branch_console_app.widgets.parts.rows import Column
 from branch_console_app.widgets.parts.same_as import show_same_as
+from branch_console_app.widgets.parts.table_picker import link_to_cause
 
 _PER_PAGE = 15
 _RULE = Column(label="Rule", weight=0.7)
@@ -41,10 +42,7 @@ def show_health(identifier: Identifier, place: Location) -> None:
             whose = "The ledger" if each.branch is None else f"Branch {code(each.branch)}"
             show_problem(each.error, headline=f"{whose} could not be checked.")
             if each.branch is not None:
-                state.link(
-                    PageName.BRANCHES, "See cause and fix", place.at_branch(each.branch),
-                    icon=":material/healing:",
-                )  # fmt: skip
+                link_to_cause(place.at_branch(each.branch))
         if not found.findings:
             if not found.unchecked:
                 st.success(

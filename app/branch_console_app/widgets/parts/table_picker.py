@@ -98,11 +98,13 @@ def _find_beside_broken(
             f":red[✕] {code(branch)} cannot be read, so this page shows {code(MAIN_BRANCH)}. "
             f"{prose(error.message)} {code(error.kind)}"
         )
-        state.link(
-            PageName.BRANCHES, "See cause and fix", place.at_branch(branch),
-            icon=":material/healing:",
-        )  # fmt: skip
+        link_to_cause(place.at_branch(branch))
     return main, summary
+
+
+def link_to_cause(place: Location) -> None:
+    """Draw the link to the card of a branch that cannot be read."""
+    state.link(PageName.BRANCHES, "See cause and fix", place, icon=":material/healing:")
 
 
 def _table_of(name: str) -> Identifier:
@@ -203,11 +205,14 @@ def bucket_words(schema: TableSchema) -> str:
 def _offer_tables(page: PageName, place: Location) -> None:
     """Draw the tables to choose from: this page is about one."""
     show_location(place)
-    st.subheader("Which table do you want to see?", anchor=False)
     names = reads.table_names()
     if not names:
+        st.subheader("No tables yet", anchor=False)
         st.info(f"No tables under {code(get_services().settings.get_warehouse())}.")
+        home = Location(warehouse=place.warehouse)
+        state.link(PageName.OVERVIEW, "Overview: how to begin", home, icon=":material/dashboard:")
         return
+    st.subheader("Which table do you want to see?", anchor=False)
     st.caption("This page is about one table.")
     for name in names[:_LISTED_TABLES]:
         target = place.at_table(name.database, name.table)
