@@ -109,7 +109,7 @@ def test_keys_that_only_seem_to_overlap_are_replayed(table: Table) -> None:
     table.write("dev", [(2, 2, "dev"), (5, 2, "dev")])
     before = table.data_files()
     told = table.run("merge_branch", "merge", branch="dev")
-    assert "Rows were read in 0 of 1 compared bucket; in 1 the keys were enough." in told.notes
+    assert "Rows were read in 0 of 1 compared part; in 1 the keys were enough." in told.notes
     assert [row[1] for row in table.rows()] == [1, 2, 0, 0, 2, 1]
     # Only the copy of the branch's file is new: no row was written.
     assert all("-of-" in name for name in table.data_files() - before)
@@ -126,7 +126,7 @@ def test_a_cell_that_both_changed_stops_the_merge_and_is_kept_to_be_looked_at(
     told = table.run("compare_rows", "compare", branch="dev")
     assert told.notes[:2] == (
         "2 conflicts of rows must be settled, 0 are.",
-        "Rows were read in 1 of 1 compared bucket.",
+        "Rows were read in 1 of 1 compared part.",
     )
     assert refused.value.kind is ErrorKind.CONFLICTS_OPEN
     assert refused.value.facts["conflicts"] == 2

@@ -193,13 +193,13 @@ def _compared(
 
 
 def _keys_sentence(plan: ThreeWayPlan, found: Reconciled[CommitMessage]) -> list[str]:
-    """Say in how many buckets rows had to be read, and in how many the keys were enough."""
+    """Say in how many parts (buckets) rows had to be read, and in how many the keys were enough."""
     columns = (found.verdicts[name].to_pylist() for name in ("partition", "bucket"))
     with_rows = set(zip(*columns, strict=True))
     keyed = [each.place for each in plan.moves.buckets if each.knowledge is Knowledge.KEYS]
     alone = sum(place not in with_rows for place in keyed)
     enough = f"; in {alone:,} the keys were enough" if alone else ""
-    compared = count(len(keyed), "compared bucket")
+    compared = count(len(keyed), "compared part")
     return [f"Rows were read in {len(keyed) - alone:,} of {compared}{enough}."] if keyed else []
 
 
