@@ -28,6 +28,7 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.maintenance.grace_words import NO_UNDO_OF_FILES, minutes
 from branch_console.procedures.maintenance.maintenance_turn import (
     claim_maintenance,
     give_up_turn,
@@ -235,7 +236,7 @@ def _file_consequences(
     if grace_millis:
         yield loses(
             f"{text} are needed by no branch, tag or changelog then. They go with the first expiry "
-            f"of the table after {_minutes(grace_millis)}."
+            f"of the table after {minutes(grace_millis)}."
         )
     else:
         yield loses(f"{text} are needed by no branch, tag or changelog, and go.")
@@ -262,7 +263,7 @@ def _notes(
     if (tags or changelogs) and journal.grace_millis:
         yield (
             "Their files go with the first expiry of the table after "
-            f"{_minutes(journal.grace_millis)}."
+            f"{minutes(journal.grace_millis)}."
         )
     if released.waits_for is not None:
         yield (
@@ -300,12 +301,8 @@ def _undo_text(leaving: LeavingNames, grace_millis: int) -> str:
     if not (leaving.tags or leaving.changelogs):
         return "Undo removes the tags again."
     if not grace_millis:
-        return "There is no undo: the files are removed at once."
+        return NO_UNDO_OF_FILES
     return (
-        f"Undo brings all back for {_minutes(grace_millis)} at least; after that, the next expiry "
+        f"Undo brings all back for {minutes(grace_millis)} at least; after that, the next expiry "
         "of the table removes the files."
     )
-
-
-def _minutes(millis: int) -> str:
-    return count(millis // 60_000, "minute")

@@ -49,6 +49,7 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.maintenance.grace_words import NO_UNDO_OF_FILES, minutes
 from branch_console.procedures.maintenance.holds import find_holds
 from branch_console.procedures.maintenance.limits import retention_of
 from branch_console.procedures.maintenance.maintenance_turn import (
@@ -437,7 +438,7 @@ def _consequences(
     for plan in plans:
         consequences += [keeps(_held(plan, each)) for each in plan.expiry.holds]
     if going or due:
-        when = f" after {count(grace_millis // 60_000, 'minute')}" if grace_millis else ""
+        when = f" after {minutes(grace_millis)}" if grace_millis else ""
         text = f"{count(files.num_rows, 'file')} with {size_of(files):,} bytes of data"
         if going and when:
             consequences.append(
@@ -493,9 +494,9 @@ def _undo_text(going: Sequence[BranchExpiry], grace_millis: int) -> str:
     if not going:
         return NOTHING_TO_UNDO
     if not grace_millis:
-        return "There is no undo: the files are removed at once."
+        return NO_UNDO_OF_FILES
     return (
-        f"Undo brings the snapshots back for {count(grace_millis // 60_000, 'minute')} at least; "
+        f"Undo brings the snapshots back for {minutes(grace_millis)} at least; "
         "after that, the next expiry of the table removes their files."
     )
 
@@ -505,7 +506,7 @@ def _notes(journal: ExpireJournal, released: Released) -> tuple[str, ...]:
     if journal.retirements and journal.grace_millis:
         notes.append(
             "Their files go with the first expiry of the table after "
-            f"{count(journal.grace_millis // 60_000, 'minute')}."
+            f"{minutes(journal.grace_millis)}."
         )
     if released.waits_for is not None:
         notes.append(

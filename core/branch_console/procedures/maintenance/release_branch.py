@@ -50,6 +50,7 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.catalog_membership import membership_blocks
 from branch_console.procedures.maintenance.branch_tags import standing_blocks, tags_made_for
+from branch_console.procedures.maintenance.grace_words import NO_UNDO_OF_FILES, minutes
 from branch_console.procedures.maintenance.holds import UNDO_WINDOW_MILLIS
 from branch_console.procedures.maintenance.maintenance_turn import (
     claim_maintenance,
@@ -317,7 +318,7 @@ def _consequences(
     elif grace_millis:
         yield loses(
             f"{exclusive} are needed by nothing else. The first expiry of the table after "
-            f"{_minutes(grace_millis)} removes them."
+            f"{minutes(grace_millis)} removes them."
         )
     else:
         yield loses(f"{exclusive} are needed by nothing else, and are removed.")
@@ -392,19 +393,19 @@ def _is_head_readable(branch: FileStoreTable) -> bool:
 def _undo_text(grace_millis: int, *, is_blocked: bool) -> str:
     if grace_millis:
         return (
-            f"Undo brings the branch back for {_minutes(grace_millis)} at least; after that, the "
+            f"Undo brings the branch back for {minutes(grace_millis)} at least; after that, the "
             "next expiry of the table removes its files."
         )
     if is_blocked:
         return "Undo brings the branch back until an expiry of the table can remove its files."
-    return "There is no undo: the files are removed at once."
+    return NO_UNDO_OF_FILES
 
 
 def _notes(branch: str, grace_millis: int, released: Released) -> Iterator[str]:
     if grace_millis:
         yield (
             f"Branch {branch!r} is gone. Its files go with the first expiry of the table after "
-            f"{_minutes(grace_millis)}; undo brings it back until then, unless orphan cleaning by "
+            f"{minutes(grace_millis)}; undo brings it back until then, unless orphan cleaning by "
             "another engine comes before."
         )
     elif released.waits_for is not None:
@@ -425,7 +426,3 @@ def _notes(branch: str, grace_millis: int, released: Released) -> Iterator[str]:
         )
         if released.gone:
             yield f"{count(released.gone, 'file')} had gone already, or are needed by now."
-
-
-def _minutes(millis: int) -> str:
-    return count(millis // 60_000, "minute")

@@ -35,6 +35,7 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.maintenance.grace_words import NO_UNDO_OF_FILES, minutes
 from branch_console.procedures.maintenance.maintenance_turn import (
     PlannedTurn,
     claim_maintenance,
@@ -189,7 +190,7 @@ def _consequences(
     consequences = []
     if orphans.num_rows:
         paths = orphans["path"].to_pylist()
-        when = f"with the first cleaning after {_minutes(terms.grace)}" if terms.grace else "now"
+        when = f"with the first cleaning after {minutes(terms.grace)}" if terms.grace else "now"
         consequences.append(
             loses(
                 f"{count(len(paths), 'file')} with {size_of(orphans):,} bytes, written before "
@@ -239,7 +240,7 @@ def _notes(
     if journal.grace_millis and noted.num_rows:
         yield (
             f"{count(noted.num_rows, 'orphan file')} with {size_of(noted):,} bytes go with the "
-            f"first cleaning of the table after {_minutes(journal.grace_millis)}."
+            f"first cleaning of the table after {minutes(journal.grace_millis)}."
         )
     if released.waits_for is not None:
         yield (
@@ -265,13 +266,9 @@ def _undo_text(orphans: pa.Table, going: pa.Table, grace_millis: int, keep_milli
     if not orphans.num_rows:
         return NOTHING_TO_UNDO
     if not grace_millis:
-        return "There is no undo: the files are removed at once."
-    return f"Undo keeps the files: for {_minutes(grace_millis)} at least, until the next cleaning."
+        return NO_UNDO_OF_FILES
+    return f"Undo keeps the files: for {minutes(grace_millis)} at least, until the next cleaning."
 
 
 def _days(millis: int) -> str:
-    return count(millis // _DAY_MILLIS, "day") if millis >= _DAY_MILLIS else _minutes(millis)
-
-
-def _minutes(millis: int) -> str:
-    return count(millis // 60_000, "minute")
+    return count(millis // _DAY_MILLIS, "day") if millis >= _DAY_MILLIS else minutes(millis)

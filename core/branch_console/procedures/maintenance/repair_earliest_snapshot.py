@@ -35,6 +35,7 @@ from branch_console.procedures.call.consequence import (
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.expire_snapshots import finish_expire
+from branch_console.procedures.maintenance.grace_words import NO_UNDO_OF_FILES
 from branch_console.procedures.maintenance.maintenance_turn import obstacles
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
@@ -101,7 +102,7 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
         undo=(
             "Undo brings the snapshots back until their files are removed."
             if grace
-            else "There is no undo: the files are removed at once."
+            else NO_UNDO_OF_FILES
         ),
         expected=Expected(answer=(_ids(retired[0].id, first.id),)) if retired else None,
     )
