@@ -291,6 +291,31 @@ class SharedFiles:
         return () if head is None else self._lineage.full_history(head.identity).places
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HidingWords:
+    """A tag of another history on main that hides tags of main, in sentences.
+
+    Attributes:
+        text: What it is, and how other engines take it.
+        breaks: What they may do to the hidden tags.
+        advice: What to do about it.
+    """
+
+    text: str
+    breaks: str
+    advice: str = "Fence main, so that other engines delete nothing."
+
+    @classmethod
+    def of(cls, tag: str, snapshot_id: int, hidden: Sequence[str]) -> "HidingWords":
+        """Describe a tag by its name, its snapshot and the names of the tags that it hides."""
+        return cls(
+            text=f"Tag {tag!r} names snapshot {snapshot_id} of another history than main's. For "
+            "each later snapshot that another engine expires on main, it spares only the files of "
+            "this tag.",
+            breaks=f"Expiry on main may delete files of {tag_names(hidden)}.",
+        )
+
+
 def text_of_hiding(tag: str, snapshot_id: int, own: Iterable[Tag]) -> str | None:
     """Say which tags of main a tag of another history would hide; None if it hides none.
 
@@ -302,11 +327,8 @@ def text_of_hiding(tag: str, snapshot_id: int, own: Iterable[Tag]) -> str | None
     hidden = [each.name for each in own if each.snapshot.id <= snapshot_id]
     if not hidden:
         return None
-    return (
-        f"Tag {tag!r} names snapshot {snapshot_id} of another history than main's. Other engines "
-        "go by ids: of what main removes after that number they spare what this tag holds, and may "
-        f"delete files of {tag_names(hidden)}. Fence main, so that they delete nothing."
-    )
+    words = HidingWords.of(tag, snapshot_id, hidden)
+    return f"{words.text} {words.breaks} {words.advice}"
 
 
 def _may_be_paimons_merge(commit: Snapshot) -> bool:

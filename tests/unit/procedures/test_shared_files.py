@@ -8,6 +8,8 @@ import pytest
 
 from branch_console.commit.schema.schema_commit import change_schema, set_options
 from branch_console.diff.health.finding import HazardSeverity
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.preview import preview_call
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.commit_tables import data_files, message
 from tests.support.health import findings, forget_base_tag_copy, rules, unfence
@@ -228,7 +230,16 @@ def test_files_that_a_merge_copied_are_not_shared(tmp_path: Path) -> None:
 def test_a_tag_of_another_history_hides_those_of_main(bench: BranchBench) -> None:
     bench.branch("sub", from_branch="dev")
     bench.append("x")
+    pin = ProcedureCall(
+        name="pin_branch",
+        arguments={"table": "db.t", "branch": "sub"},
+        actor="ann",
+        operation_id="pin",
+    )
+    foretold = [each.text for each in preview_call(bench.warehouse(), pin).consequences]
     bench.call("pin_branch", operation="pin", branch="sub")
+    # What the finding says is said before the tag is made, in the same words.
+    assert findings(bench)["main"]["F06"].sentences.startswith(tuple(foretold))
     assert findings(bench)["main"]["F06"].sentences == (
         "Tag 'branch-base-sub' names snapshot 2 of another history than main's. For each later "
         "snapshot that another engine expires on main, it spares only the files of this tag. "

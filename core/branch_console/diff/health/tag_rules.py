@@ -12,7 +12,7 @@ from branch_console.diff.health.finding import (
     Remedy,
 )
 from branch_console.diff.health.judging import Judging, names_of, verb_of
-from branch_console.diff.shared_files import tag_names
+from branch_console.diff.shared_files import HidingWords, tag_names
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.lineage_event import born
 from branch_console.format.tag import Tag
@@ -102,18 +102,15 @@ def foreign_tags(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding
     """F06 and F11 of main: tags on main that name snapshots of another history."""
     for found in judging.shared.foreign_hidings():
         (tag,) = found.hiding
-        kept = names_of(found.hidden)
+        words = HidingWords.of(tag.name, tag.snapshot.id, [each.name for each in found.hidden])
         yield judging.judged(
             "F06",
             (MAIN_BRANCH,),
             branch=MAIN_BRANCH,
             evidence=tuple(f"tag {each.name}" for each in (tag, *found.hidden)),
-            text=f"Tag {tag.name!r} names snapshot {tag.snapshot.id} of another history than "
-            "main's. For each later snapshot that another engine expires on main, it spares only "
-            "the files of this tag.",
-            breaks=f"Expiry on main may delete files of {kept}.",
-            advice="Fence main, so that other engines delete nothing. Or delete the tag once no "
-            "branch stands on it.",
+            text=words.text,
+            breaks=words.breaks,
+            advice=f"{words.advice} Or delete the tag once no branch stands on it.",
             remedies=(judging.remedy(FENCE, MAIN_BRANCH),),
         )
     forks = [each.fork.identity for each in judging.branches.values() if each.fork is not None]
