@@ -7,9 +7,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from branch_console.errors import Refused
 from branch_console.format.manifest_entry import rows_without
 from branch_console.format.snapshot import Snapshot
-from branch_console.procedures.call.verify_files import arriving_files
+from branch_console.procedures.call.verify_files import arriving_files, verify
+from branch_console.table.file_checks import FILE_PROBLEMS, FILES_TO_VERIFY
 from tests.support.branch_bench import BranchBench, TrustingRows
 from tests.support.commit_tables import data_files, message
 
@@ -63,3 +65,23 @@ def test_a_fast_forward_opens_no_manifest_that_both_branches_list(bench: BranchB
     rows = TrustingRows()
     bench.call("fast_forward", branch="dev", rows=rows)
     assert [Path(path).name for path in rows.verified] == ["data-c.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("gone", "total", "words"),
+    [
+        (1, 1, "1 of 1 data file of air.weather is not what its manifests say: 0: Missing. "),
+        (1, 3, "1 of 3 data files of air.weather is not what its manifests say: 0: Missing. "),
+        (2, 3, "2 of 3 data files of air.weather are not what its manifests say: 0: Missing.; "),
+    ],
+)
+def test_files_that_are_gone_are_counted_in_a_right_sentence(
+    gone: int, total: int, words: str
+) -> None:
+    files = [{"path": str(number), "size": 1, "row_count": 1} for number in range(total)]
+    problems = [{"path": str(number), "problem": "Missing."} for number in range(gone)]
+    rows = TrustingRows(pa.Table.from_pylist(problems, schema=FILE_PROBLEMS))
+    asked = pa.Table.from_pylist(files, schema=FILES_TO_VERIFY)
+    with pytest.raises(Refused) as refused:
+        verify(rows, asked, "air.weather", lambda *_: None)
+    assert str(refused.value).startswith(words)

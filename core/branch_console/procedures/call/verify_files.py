@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.diff.changes.file_history import entry_difference
+from branch_console.diff.history_move import count
 from branch_console.errors import ErrorKind, FormatError, Refused
 from branch_console.format.manifest_entry import FileKind
 from branch_console.format.snapshot import Snapshot
@@ -39,9 +40,10 @@ def verify(rows: RowEngine, files: pa.Table, whose: str, progress: Progress) -> 
             f"{each['path']}: {each['problem']}"
             for each in problems.slice(0, _SHOWN_PROBLEMS).to_pylist()
         )
+        are = "is" if problems.num_rows == 1 else "are"
         raise Refused(
-            f"{problems.num_rows:,} of {files.num_rows:,} data files of {whose} are not what its "
-            f"manifests say: {shown} Nothing was changed. Restore the files first.",
+            f"{problems.num_rows:,} of {count(files.num_rows, 'data file')} of {whose} {are} not "
+            f"what its manifests say: {shown} Nothing was changed. Restore the files first.",
             kind=ErrorKind.FILES_MISSING,
             files=problems["path"].to_pylist()[:100],
         )
