@@ -41,7 +41,8 @@ class ObjectOnBranch:
     Attributes:
         standings: The changes of it there, the gravest first.
         name: Its name on the branch; None if the branch lacks it.
-        is_behind: Whether main changed it since the merge base.
+        is_behind: Whether main changed it since the merge base. False if the branch does not hold
+            it: the branch reads main's state of it, so it can lack no change.
     """
 
     standings: tuple[ObjectStanding, ...]
@@ -87,7 +88,8 @@ def _on_branch(
         found = _done_to_table(change)
     if not found:
         found = [_missing(sides.ours, scope, key) if name is None else ObjectStanding.SAME]
-    is_behind = change is not None and change.ours.is_changed
+    is_outside = found == [ObjectStanding.OUTSIDE]
+    is_behind = change is not None and change.ours.is_changed and not is_outside
     return ObjectOnBranch(standings=tuple(found), name=name, is_behind=is_behind)
 
 

@@ -56,6 +56,19 @@ def test_outside_of_the_scope_is_no_drop() -> None:
     assert found == {"d": "same", "f": "same", "p": "outside"}
 
 
+def test_a_branch_is_never_behind_on_what_it_does_not_hold() -> None:
+    """After a merge the base is the branch's own version, which lacks all that it does not hold."""
+    held = (database("d", "air"), table("f", "d.flights", at=2))
+    ours = catalog(
+        database("d", "air"), table("f", "d.flights", at=3), table("p", "d.planes"),
+        table("n", "d.new"), version="main@2",
+    )  # fmt: skip
+    branch = catalog(*held, version="dev@1", members=frozenset("df"))
+    found = objects_on_branch(three(branch, ours, branch), CatalogScope(tables=("air.fl*",)))
+    behind = {key for key, each in found.items() if each.is_behind}
+    assert behind == {"f"}, "only the merge itself, which the branch does not have"
+
+
 def test_a_lost_table_branch_is_lost_and_not_dropped() -> None:
     theirs = catalog(
         database("d", "air"),

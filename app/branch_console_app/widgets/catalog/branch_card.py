@@ -34,14 +34,16 @@ def tables_words(item: CatalogBranchItem) -> str:
 
 
 def standing_sentence(branch: CatalogBranchStanding) -> str:
-    """Say what a branch and main changed since they met."""
+    """Say what a branch and main changed since their merge base."""
     if branch.ahead is None or branch.behind is None:
         return ""
     if not branch.ahead:
         here = "Main has every change of this branch"
     else:
         here = f"Changes {plural(branch.ahead, 'object')} that main does not have yet"
-    there = f"main changed {count(branch.behind)} since" if branch.behind else "main changed none"
+    if not branch.behind:
+        return f"{here}; main changed none since."
+    there = f"main changed {plural(branch.behind, 'object')} that this branch does not have yet"
     return f"{here}; {there}."
 
 

@@ -61,7 +61,7 @@ class CatalogBranchStanding:
 
     Attributes:
         ahead: How many objects a merge into main would change; None if that is not known.
-        behind: How many objects main changed since the merge base.
+        behind: How many objects of the branch's scope main changed since the merge base.
         objects: Each object of the warehouse as the branch has it, by its id.
         versions: Its newest versions, newest first.
     """
