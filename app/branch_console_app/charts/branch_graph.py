@@ -242,7 +242,7 @@ def _folds(graph: LaneGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scatte
 
 def _marks(graph: LaneGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scatter]:
     """Yield what stands above, below and around nodes: tags, schema changes, the selection."""
-    tagged = [node for node in graph.nodes if node.tags]
+    tagged = [node for node in graph.nodes if tag_label(node.tags)]
     if tagged:
         places = [(to_x(node.x), node.row - 0.34) for node in tagged]
         yield tag_flags(
@@ -256,14 +256,17 @@ def _marks(graph: LaneGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scatte
 
 def _tag_labels(graph: LaneGraph, tagged: list[Node]) -> list[str]:
     """Name the tags of each lane as far as their names have room; hovering tells the rest."""
+    a_column = 1.0
     if graph.axis is Axis.TIME:
-        return [""] * len(tagged)
-    labels: dict[tuple[int, float], str] = {}
+        ends = [node.x for node in graph.nodes]
+        a_column = (max(ends) - min(ends)) / VISIBLE_COLUMNS or 1.0
+    labels = [""] * len(tagged)
     for row in {node.row for node in tagged}:
-        marks = [(node.x, tag_label(node.tags)) for node in tagged if node.row == row]
-        for (x, _), label in zip(marks, spaced_labels(marks), strict=True):
-            labels[row, x] = label
-    return [labels[node.row, node.x] for node in tagged]
+        of_row = [number for number, node in enumerate(tagged) if node.row == row]
+        marks = [(tagged[n].x / a_column, tag_label(tagged[n].tags)) for n in of_row]
+        for number, label in zip(of_row, spaced_labels(marks), strict=True):
+            labels[number] = label
+    return labels
 
 
 def _custom(node: Node) -> list[str | int | None]:

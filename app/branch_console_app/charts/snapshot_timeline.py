@@ -175,7 +175,7 @@ def _beads(
         hovertemplate="%{hovertext}<extra></extra>",
         name="snapshots",
     )
-    marked = [bar for bar in timeline.bars if bar.tags]
+    marked = [bar for bar in timeline.bars if tag_label(bar.tags)]
     if marked:
         labels = spaced_labels([(bar.x, tag_label(bar.tags)) for bar in marked])
         places = [(_place(bar, axis), 0.9) for bar in marked]

@@ -134,6 +134,20 @@ def test_what_landed_by_fast_forward_is_a_triangle_and_no_second_edge() -> None:
     assert not [edge for edge in graph.edges if edge.kind is EdgeKind.MERGE]
 
 
+def test_a_fast_forward_that_was_undone_leaves_no_line_and_no_mark() -> None:
+    """Main went to the head of dev and back: its line ends at its head again."""
+    dev = (*MAIN, *history("d", 7, 8))
+    event = LineageEvent(
+        id="e", branch="main", operation_id="o", actor="ada", kind=LineageKind.FAST_FORWARDED,
+        source_branch="dev", time_millis=1, after=dev[-1].identity,
+        parents=(MAIN[-1].identity, dev[-1].identity),
+    )  # fmt: skip
+    for axis in Axis:
+        graph = draw_branches([track("main", MAIN), track("dev", dev)], events=[event], axis=axis)
+        assert node(graph, "dev", 8).kind is NodeKind.APPEND
+        assert not [edge for edge in graph.edges if edge.kind is EdgeKind.MERGE]
+
+
 def test_plain_runs_fold_and_keep_their_ends() -> None:
     long = history("m", 1, 312)
     graph = draw_branches([track("main", long)])

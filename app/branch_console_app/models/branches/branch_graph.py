@@ -357,7 +357,11 @@ class _Layout:
             number = self._known.find(event.after) if event.after and kind else None
             if number is None or kind is None:
                 continue
-            self._items[number].kind = kind
+            item = self._items[number]
+            if event.kind is LineageKind.FAST_FORWARDED and item.branch != event.branch:
+                # An undo or a rollback left the snapshot with the source, where it was an append.
+                continue
+            item.kind = kind
             self.join((event.after, parent) for parent in event.parents if event.after)
 
     def join(self, parents: Iterable[tuple[SnapshotIdentity, SnapshotIdentity]]) -> None:

@@ -5,15 +5,15 @@ from typing import Final
 
 from branch_console_app.models.parts.wording import shortened
 
-# The console itself makes these, to keep a fork readable; the fork is drawn anyway.
-BASE_TAG_PREFIX: Final = "branch-base-"
+# The console itself makes these, to keep snapshots readable; hovering over a snapshot names them.
+_OWN: Final = ("branch-base-", "branch-pin-", "rollback-")
 _LENGTH: Final = 14
 _ROOM: Final = 2.5
 
 
 def tag_label(tags: Sequence[str]) -> str:
     """Return the name that stands for the tags of one snapshot; blank if only ours are there."""
-    named = [tag for tag in tags if not tag.startswith(BASE_TAG_PREFIX)]
+    named = [tag for tag in tags if not tag.startswith(_OWN)]
     if not named:
         return ""
     more = f" +{len(named) - 1}" if len(named) > 1 else ""
@@ -21,7 +21,7 @@ def tag_label(tags: Sequence[str]) -> str:
 
 
 def spaced_labels(marks: Sequence[tuple[float, str]]) -> list[str]:
-    """Blank labels that would run into the next one.
+    """Blank labels that would run into the flag of the next one, named or not.
 
     Args:
         marks: Place, in columns, and label of each mark on one line.
@@ -35,6 +35,5 @@ def spaced_labels(marks: Sequence[tuple[float, str]]) -> list[str]:
             continue
         if next_x - x < _ROOM:
             labels[number] = ""
-        else:
-            next_x = x
+        next_x = x
     return labels
