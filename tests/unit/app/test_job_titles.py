@@ -1,7 +1,7 @@
 import pytest
 
 from branch_console.procedures.dispatch import RUNNERS
-from branch_console_app.models.jobs.job_titles import job_title, job_words
+from branch_console_app.models.jobs.job_titles import job_title, job_words, title_of_call
 
 
 def test_every_procedure_has_words_of_its_own() -> None:
@@ -24,3 +24,10 @@ def test_a_title_is_what_a_person_would_write(
     procedure: str, table: str | None, title: str
 ) -> None:
     assert job_title(procedure, table) == title
+
+
+def test_a_query_is_named_by_how_it_begins() -> None:
+    statement = "SELECT origin,\n  count(*) AS n\nFROM air.weather GROUP BY origin"
+    title = title_of_call("query", {"sql": statement, "branch": "main"})
+    assert title == "Query `SELECT origin, count(*) AS n FROM …`"
+    assert title_of_call("query", {}) == "Query"

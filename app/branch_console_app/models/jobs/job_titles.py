@@ -10,7 +10,7 @@ from branch_console.format.identifier import BRANCH_MARK, MAIN_BRANCH, Identifie
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.operations.declared import REQUESTS
 from branch_console.procedures.call.call import Argument
-from branch_console_app.models.parts.wording import code, short_id, shortened
+from branch_console_app.models.parts.wording import code, cut_at_word, short_id, shortened
 
 # A title by the arguments that its call needs; a call without one of them has the words of its
 # procedure. Calls keep the names that arguments have in SQL.
@@ -35,6 +35,7 @@ _TITLES: Final[Mapping[str, str]] = {
     "merge_catalog_branch": "Merge branch {branch} of the catalog into {target}",
     "pin_branch": "Pin the merge base of {branch}",
     "protect_branch": "Change the protection of {branch}",
+    "query": "Query {sql}",
     "release_branch": "Release branch {branch}",
     "rename_branch": "Rename branch {branch} to {to}",
     "rename_tag": "Rename tag {tag} to {target_tag}",
@@ -125,6 +126,8 @@ def _given(arguments: Mapping[str, Argument]) -> dict[str, str]:
 def _short(name: str, text: str) -> str:
     if name in _STATES:
         text = _IDENTITY.sub(r"\1", text)
+    if name == "sql":
+        return cut_at_word(" ".join(text.split()), _LONGEST)
     return short_id(text) if name == "operation" else shortened(text, _LONGEST)
 
 
