@@ -164,6 +164,32 @@ def test_a_failing_row_shows_where_it_has_no_value(tmp_path: Path) -> None:
     assert rows.to_dict("records") == [{"flight": "UA1", "carrier": "NULL", "day": 8}]
 
 
+def test_failing_rows_show_values_of_several_kinds_as_they_are(tmp_path: Path) -> None:
+    examples = (
+        '{"flight": "UA1", "delay": "nan", "day": 8, "share": 1, "late": true, "at": {"k": "nan"}}',
+        '{"flight": "UA2", "delay": 1.5, "day": 9, "share": 0.5, "late": false, "at": {"k": 2.5}}',
+    )
+    report = judge(
+        RULES,
+        {
+            "carrier": RuleResult(rule_id="carrier", rows=9, failures=2, examples=examples),
+            "delay": RuleResult(rule_id="delay", rows=9),
+        },
+        {},
+    )
+    services = _judged(air_warehouse(settings(tmp_path)), report)
+    page = Console(services).open("job", id="9f2a00", db="air", table="flights")
+    (rows,) = [each.value for each in page.at.dataframe if "flight" in each.value]
+    assert rows.to_dict("list") == {
+        "flight": ["UA1", "UA2"],
+        "delay": ["nan", "1.5"],
+        "day": [8, 9],
+        "share": [1.0, 0.5],
+        "late": [True, False],
+        "at": ['{"k": "nan"}', '{"k": 2.5}'],
+    }
+
+
 def test_all_rows_that_fail_are_one_click_away(tmp_path: Path) -> None:
     services, query = air_warehouse(settings(tmp_path)), "SELECT * FROM `air`.`flights$branch_b`"
     services.failing = FailingRows(branch="b", queries={"carrier": query, "delay": "SELECT 1"})

@@ -148,12 +148,16 @@ def _show_finding(finding: RuleFinding, everything: FailingRows) -> None:
 
 
 def _failing_rows(examples: Sequence[str]) -> pd.DataFrame:
-    """Return rows of JSON as a table; a column with a NULL is text, in which NULL is seen."""
+    """Return rows of JSON as a table; a column is text unless all its values are of one plain kind.
+
+    NULL is seen in a text, and neither NaN among numbers nor a map has a type of its own in Arrow.
+    """
     found = pd.DataFrame([json.loads(each) for each in examples], dtype=object)
     for name in found.columns:
         column = found[name]
-        is_text = column.isna().any()
-        found[name] = column.map(cell_text) if is_text else column.infer_objects()
+        kinds = set(map(type, column))
+        is_plain = kinds <= {int, float} or kinds in ({bool}, {str})
+        found[name] = column.infer_objects() if is_plain else column.map(cell_text)
     return found
 
 
