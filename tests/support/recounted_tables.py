@@ -154,16 +154,15 @@ class RecountedTable:
         for branch in BRANCHES[1:]:
             self.on("main").create_branch(branch, "base")
         self._alter()
-        self._put("dev", _row(1, 7), _row(9), _row(30, 3), _row(15, x=0.0), _row(16, x=_NAN))
-        self._delete("dev", 10, 11)
-        self._put("clash", _row(1, 8), _row(2, 8), _row(12, 8), _row(40, 4), _row(50, 8))
-        self._delete("clash", 13)
-        self._put("more", _row(60), _row(61))
-        self._put("main", _row(2, 9), _row(12, 9), _row(31), _row(50, 9))
-        self._delete("main", 14)
-        if self.kind.is_compacted:
-            for branch in BRANCHES:
-                self.on(branch).compact()
+        self.put("dev", _row(1, 7), _row(9), _row(30, 3), _row(15, x=0.0), _row(16, x=_NAN))
+        self.delete("dev", 10, 11)
+        self.put("clash", _row(1, 8), _row(2, 8), _row(12, 8), _row(40, 4), _row(50, 8))
+        self.delete("clash", 13)
+        self.put("more", _row(60), _row(61))
+        self.put("main", _row(2, 9), _row(12, 9), _row(31), _row(50, 9))
+        self.delete("main", 14)
+        for branch in BRANCHES:
+            self.compact(branch)
 
     def on(self, branch: str) -> JavaTable:
         """The table on a branch, as Java sees it."""
@@ -217,41 +216,8 @@ class RecountedTable:
             for key in sides[0].keys() | sides[1].keys() | sides[2].keys()
         )
 
-    def _by_key(self, rows: Rows) -> dict[tuple[Any, ...], dict[str, Any]]:
-        found = {tuple(row[key] for key in self.kind.keys): row for row in rows}
-        assert len(found) == len(rows), "Java returned a key twice"
-        return found
-
-    def _write_main(self) -> None:
-        self._put("main", *map(_row, range(1, 21)))
-        self._put(
-            "main", _row(1, 1), _row(2, 1, x=-0.0), _row(3, 1, x=0.0), _row(4, 1, x=_NAN),
-            _row(15, x=-0.0), _row(16, x=_NAN),
-        )  # fmt: skip
-        self._delete("main", 5, 6)
-        if self.kind.keys and self.kind.deletes and not self.kind.is_compacted:
-            self._write("main", "-U", _row(7))
-            self._write("main", "+U", _row(7, 2))
-            self._write("main", "-U", _row(8))
-        if self.kind.is_compacted:
-            self.on("main").compact()
-        self.on("main").create_tag("base")
-
-    def _alter(self) -> None:
-        if self.kind.branch_options:
-            self.on("dev").set_options(self.kind.branch_options)
-        if self.kind.evolves:
-            dev = self.on("dev")
-            dev.add_column("w", "INT")
-            dev.drop_column("price")
-            dev.rename_column("n", "m")
-            self.on("main").add_column("extra", "STRING")
-
-    def _write(self, branch: str, kind: str, *rows: Row) -> None:
-        table = self.on(branch)
-        table.write([_shown(table, row, kind) for row in rows], kind=kind)
-
-    def _put(self, branch: str, *rows: Row) -> None:
+    def put(self, branch: str, *rows: Row) -> None:
+        """Commit rows in the order of COLUMNS, in place of those with their ids."""
         table = self.on(branch)
         shown = {row[0]: _shown(table, row) for row in rows}
         if self.kind.keys:
@@ -271,7 +237,8 @@ class RecountedTable:
                 if self.kind.has_row_ids and new:
                     table.write(new)
 
-    def _delete(self, branch: str, *ids: int) -> None:
+    def delete(self, branch: str, *ids: int) -> None:
+        """Delete rows by their ids, as tables of this kind have it done."""
         table = self.on(branch)
         if self.kind.keys:
             self._write(branch, "-D", *(_row(each, 5) for each in ids))
@@ -279,6 +246,68 @@ class RecountedTable:
             table.delete_positions(positions_of(table, lambda row: row[0] in ids))
         else:
             rewrite(table, lambda row: None if row[0] in ids else row)
+
+    def add_deleting_branches(self) -> None:
+        """Make `gone`, which deletes and changes rows, and `emptied`, which deletes very many.
+
+        Main has more rows before, in files of their own, and changes others afterwards.
+        """
+        self.put("main", *map(_row, range(90, 100)))
+        self.compact("main")
+        self.on("main").create_tag("later")
+        for branch in ("gone", "emptied"):
+            self.on("main").create_branch(branch, "later")
+        self.delete("gone", 91, 92)
+        self.put("gone", _row(93, 3), _row(110))
+        self.delete("gone", 94)
+        self.compact("gone")
+        if self.kind.partition:
+            self.on("emptied").drop_partition({"day": "a"})
+        else:
+            self.on("emptied").truncate()
+        self.put("emptied", _row(90, 6))
+        self.compact("emptied")
+        self.put("main", _row(4, 9), _row(111))
+        self.delete("main", 4, 16)
+        self.compact("main")
+
+    def compact(self, branch: str) -> None:
+        """Compact a branch where readers see only what is compacted."""
+        if self.kind.is_compacted:
+            self.on(branch).compact()
+
+    def _by_key(self, rows: Rows) -> dict[tuple[Any, ...], dict[str, Any]]:
+        found = {tuple(row[key] for key in self.kind.keys): row for row in rows}
+        assert len(found) == len(rows), "Java returned a key twice"
+        return found
+
+    def _write_main(self) -> None:
+        self.put("main", *map(_row, range(1, 21)))
+        self.put(
+            "main", _row(1, 1), _row(2, 1, x=-0.0), _row(3, 1, x=0.0), _row(4, 1, x=_NAN),
+            _row(15, x=-0.0), _row(16, x=_NAN),
+        )  # fmt: skip
+        self.delete("main", 5, 6)
+        if self.kind.keys and self.kind.deletes and not self.kind.is_compacted:
+            self._write("main", "-U", _row(7))
+            self._write("main", "+U", _row(7, 2))
+            self._write("main", "-U", _row(8))
+        self.compact("main")
+        self.on("main").create_tag("base")
+
+    def _alter(self) -> None:
+        if self.kind.branch_options:
+            self.on("dev").set_options(self.kind.branch_options)
+        if self.kind.evolves:
+            dev = self.on("dev")
+            dev.add_column("w", "INT")
+            dev.drop_column("price")
+            dev.rename_column("n", "m")
+            self.on("main").add_column("extra", "STRING")
+
+    def _write(self, branch: str, kind: str, *rows: Row) -> None:
+        table = self.on(branch)
+        table.write([_shown(table, row, kind) for row in rows], kind=kind)
 
 
 def _row(number: int, n: int = 0, x: float = 1.5) -> Row:
