@@ -16,7 +16,7 @@ from branch_console_app.widgets.parts.rows import Column
 _PER_PAGE = 24
 _MOST_PAIRS = 5
 # Beside it stands the mark of the tooltip that has the whole name, also at 1024 px.
-_LONGEST_NAME = 28
+_LONGEST_NAME = 24
 _NAME = Column(label="Branch", weight=2.6)
 _VERSUS = Column(label="Standing", weight=2.2)
 _AGE = Column(label="Last commit", weight=1.5)
