@@ -216,6 +216,10 @@ class RecountedTable:
             for key in sides[0].keys() | sides[1].keys() | sides[2].keys()
         )
 
+    def row(self, number: int) -> Row:
+        """A row with an id, in the order of COLUMNS."""
+        return _row(number)
+
     def put(self, branch: str, *rows: Row) -> None:
         """Commit rows in the order of COLUMNS, in place of those with their ids."""
         table = self.on(branch)
