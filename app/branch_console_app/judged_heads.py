@@ -1,4 +1,4 @@
-"""The checks on record of the heads that the branches of a table have now."""
+"""The findings of the rules of a table on record: for the heads of branches, and for a merge."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from branch_console_app.models.branches.head_checks import (
     checks_of_heads,
     target_of,
 )
+from branch_console_app.models.merge.gate_run import GateRun, SoughtMerge
 
 if TYPE_CHECKING:
     from branch_console_app.services import Services
@@ -41,6 +42,39 @@ def read_head_checks(
     except PaimonError:
         return {}
     return checks_of_heads(found, heads)
+
+
+def read_gate_run(services: Services, table: Identifier, sought: SoughtMerge) -> GateRun | None:
+    """Return the last run of the rules for a merge; None without one, or if jobs do not answer.
+
+    Args:
+        services: The warehouse and its jobs.
+        table: The table.
+        sought: The merge.
+    """
+    try:
+        jobs = services.jobs(limit=_JOBS_LOOKED_AT)
+    except PaimonError:
+        return None
+    judging = [each for each in jobs if _judged(each, table) and sought.is_about(each)]
+    return sought.last_run(_runs(services, judging[:_CHECKS_LOOKED_AT], sought.digest))
+
+
+def _runs(services: Services, jobs: list[JobView], digest: str) -> Iterator[GateRun]:
+    for job in jobs:
+        try:
+            answer = services.answer(job.id)
+            plan_id = services.call_of_job(job.id).agreement.plan_id
+        except PaimonError:
+            continue  # judged by no rules, or forgotten
+        yield GateRun(
+            job=job,
+            judged=answer.judged,
+            digest=digest if any(digest in note for note in answer.notes) else "",
+            findings=findings_of(answer.rows.to_pylist()),
+            time_millis=answer.finished_millis,
+            plan_id=plan_id,
+        )
 
 
 def _judged(job: JobView, table: Identifier) -> bool:

@@ -65,12 +65,13 @@ from branch_console.quality.comparison import QualityComparison
 from branch_console.quality.rules import RuleSet
 from branch_console.sql.answer import Answer
 from branch_console_app import state
-from branch_console_app.judged_heads import read_head_checks
+from branch_console_app.judged_heads import read_gate_run, read_head_checks
 from branch_console_app.models.branches.head_checks import HeadCheck
 from branch_console_app.models.jobs.activity import Activity, activity_feed
 from branch_console_app.models.maintenance.dry_runs import DryRun
 from branch_console_app.models.merge import merge_facts
 from branch_console_app.models.merge.fast_forward import commits_since
+from branch_console_app.models.merge.gate_run import GateRun, SoughtMerge
 from branch_console_app.models.merge.merge_facts import SettledByOptions
 from branch_console_app.models.merge.merge_preview import (
     MergeDecision,
@@ -338,6 +339,13 @@ def head_checks(
 ) -> Mapping[str, HeadCheck]:
     """Return what the rules found for the present head of each branch, as jobs have it."""
     return read_head_checks(get_services(), identifier, heads)
+
+
+def gate_run(identifier: Identifier, sought: SoughtMerge) -> GateRun | None:
+    """Return the last run of the rules for a merge, whoever started it; None without one."""
+    found = read_gate_run(get_services(), identifier, sought)
+    # A list of jobs is without their steps.
+    return None if found is None else replace(found, job=job(found.job.id))
 
 
 def rules_of_catalog_merge(plan: CatalogMergePlan) -> tuple[Consequence, ...]:
@@ -652,6 +660,16 @@ def merge_at_work(identifier: Identifier, source: str, target: str) -> JobView |
     except PaimonError:
         return None
     return merge_facts.merge_at_work(found, identifier, source, target)
+
+
+def last_dry_run(identifier: Identifier, source: str, target: str) -> JobView | None:
+    """Return the newest dry run of a merge that has ended well; None if none is on record."""
+    try:
+        found = jobs(limit=_JOBS_LOOKED_AT)
+    except PaimonError:
+        return None
+    last = merge_facts.last_dry_run(found, identifier, source, target)
+    return None if last is None else job(last.id)
 
 
 def active_jobs() -> int | None:

@@ -538,10 +538,8 @@ class PretendServices:
         call = self.call(name, arguments, operation_id)
         self.sent.append(call)
         table = arguments.get("table")
-        self.known_jobs.setdefault(
-            call.operation_id,
-            job(call.operation_id, statement=call.statement, table=str(table), name=name),
-        )
+        begun = job(call.operation_id, statement=call.statement, table=str(table), name=name)
+        self.known_jobs.setdefault(call.operation_id, replace(begun, arguments=dict(arguments)))
         return call.operation_id
 
     def jobs(

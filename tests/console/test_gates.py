@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs
+
+import pytest
 
 from branch_console.errors import ErrorKind
 from branch_console.jobs.progress import JobState, JobStep
@@ -38,6 +41,8 @@ REPORT = judge(
     },
     {"carrier": RuleResult(rule_id="carrier", rows=960)},
 )
+
+PASSED = judge(RULES, {each.id: RuleResult(rule_id=each.id, rows=1000) for each in RULES.rules}, {})
 
 
 def gated(tmp_path: Path, role: str = "operator") -> Console:
@@ -95,9 +100,6 @@ def test_a_gate_that_is_red_is_the_verdict_with_its_rows(tmp_path: Path) -> None
 def test_a_page_opened_anew_knows_that_the_rules_stopped_these_heads(tmp_path: Path) -> None:
     console = gated(tmp_path)
     stopped(console)
-    (call,) = console.services.sent
-    answers, note = console.services.answers, f"Rules {RULES.digest}: block."
-    answers[call.operation_id] = replace(answers[call.operation_id], notes=(note,))
     page = console.open("merge", **FLIGHTS)
     assert "**Blocked by rule `carrier`: 41 of 1,000 rows of the result fail it" in page.text
     assert page.has_button("merge-show_rows")
@@ -106,6 +108,99 @@ def test_a_page_opened_anew_knows_that_the_rules_stopped_these_heads(tmp_path: P
     page = console.open("merge", **FLIGHTS)
     assert "Blocked by rule" not in page.text
     assert page.has_button("merge-merge")
+
+
+CLEAN = {"db": "air", "table": "flights", "source": "fix-delays"}
+
+
+def run_before(
+    console: Console,
+    report: GateReport,
+    *,
+    name: str = "dry_run_merge",
+    digest: str = RULES.digest,
+    **options: bool | str,
+) -> Page:
+    """Have somebody else's job run the rules on a merge; return the page of that merge."""
+    services = console.services
+    asked = {"table": "air.flights", "branch": "fix-delays", "target": "main"}
+    plan = services.preview_merge(asked).plan
+    job_id = services.start(name, {**asked, **options})
+    heads = (plan.heads.ours, plan.heads.theirs)
+    _judged(services, report, job_id)
+    if not report.blocking:
+        passed = replace(services.known_jobs[job_id], state=JobState.DONE, error=None)
+        services.known_jobs[job_id] = passed
+    services.known_jobs[job_id] = replace(services.known_jobs[job_id], name=name)
+    services.answers[job_id] = Answer(
+        rows=findings_table(report), has_more=False, plan="", finished_millis=NOW,
+        notes=(f"Rules {digest}: {report.verdict}.",),
+        judged=tuple(head.identity.text for head in heads if head is not None),
+    )  # fmt: skip
+    return console.open("merge", **CLEAN)
+
+
+def test_a_dry_run_that_the_rules_refused_is_known_at_the_plain_address(tmp_path: Path) -> None:
+    page = run_before(gated(tmp_path), REPORT)
+    assert "**Blocked by rule `carrier`: 41 of 1,000 rows of the result fail it" in page.text
+    assert page.has_button("merge-show_rows")
+    assert page.has_button("merge-override")
+    assert "**Dry run:** was stopped by rule `carrier`" in page.text
+    assert "Dry run:** not done" not in page.text
+    assert "Checks (2 failed)" in [tab.label for tab in page.at.tabs]
+
+
+def test_rules_that_passed_are_not_called_not_run(tmp_path: Path) -> None:
+    console = gated(tmp_path)
+    assert "2 rules, not run yet" in console.open("merge", **CLEAN).text
+    page = run_before(console, PASSED)
+    assert "**Quality rules:** 2 of 2 rules passed in a dry run" in page.text
+    assert "not run yet" not in page.text
+    assert not page.has_button("check-rules")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"digest": "other"}, "with other rules."),
+        ({"strict": True}, "with other options or decisions."),
+    ],
+)
+def test_what_rules_found_for_another_state_of_a_merge_is_told_as_outdated(
+    tmp_path: Path, given: dict[str, Any], words: str
+) -> None:
+    page = run_before(gated(tmp_path), REPORT, **given)
+    assert "Blocked by rule" not in page.text
+    assert page.has_button("merge-merge")
+    said = "not run on the result as it is now. A dry run was stopped by rule `carrier`, "
+    assert said in page.text
+    assert words in page.text
+
+
+def test_what_rules_found_before_a_commit_is_told_as_outdated(tmp_path: Path) -> None:
+    console = gated(tmp_path)
+    run_before(console, REPORT)
+    (job_id,) = console.services.answers
+    answers = console.services.answers
+    answers[job_id] = replace(answers[job_id], judged=("an earlier head", "another"))
+    page = console.open("merge", **CLEAN)
+    assert "A dry run was stopped by rule `carrier`" in page.text
+    assert "on other commits." in page.text
+    assert page.has_button("merge-merge")
+
+
+def test_a_dry_run_is_offered_where_rules_have_not_run(tmp_path: Path) -> None:
+    page = gated(tmp_path).open("merge", **CLEAN).click("check-rules")
+    assert page.has_button("run-dry")
+
+
+def test_the_rows_that_fail_open_whatever_tab_is_open(tmp_path: Path) -> None:
+    console = gated(tmp_path)
+    run_before(console, REPORT)
+    page = console.open("merge", **CLEAN, tab="checks")
+    tables = sum("flight" in each.value for each in page.at.dataframe)
+    page.click("merge-show_rows")
+    assert sum("flight" in each.value for each in page.at.dataframe) == tables + 1
 
 
 def test_a_fast_forward_that_the_command_merge_ran_is_red_on_the_page_too(tmp_path: Path) -> None:
@@ -222,9 +317,14 @@ def _judged(
     services: PretendServices, report: GateReport = REPORT, job_id: str = "9f2a00"
 ) -> PretendServices:
     refused = job(job_id, state=JobState.REFUSED, error=ErrorKind.GATE_FAILED)
+    if job_id in services.known_jobs:
+        refused = replace(refused, arguments=services.known_jobs[job_id].arguments)
     step = JobStep(name=STAGE, started_millis=NOW, finished_millis=NOW, error="GATE_FAILED")
     services.known_jobs[job_id] = replace(refused, steps=(*refused.steps, step))
-    services.answers[job_id] = Answer(rows=findings_table(report), has_more=False, plan="")
+    note = f"Rules {RULES.digest}: {report.verdict}."
+    services.answers[job_id] = Answer(
+        rows=findings_table(report), has_more=False, plan="", notes=(note,)
+    )
     return services
 
 

@@ -15,8 +15,6 @@ from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.merge.plan import FastForwardPlan, Plan, conflicts_of, merging
 from branch_console.operations.agreement import WITHOUT_CALLBACKS
-from branch_console.operations.branch_requests import FastForwardRequest
-from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.browse.page_values import BranchItem, TableSummary
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.permissions import Role
@@ -65,9 +63,10 @@ from branch_console_app.widgets.merge.draft_jobs import (
     begin_undo,
     comparison_of_draft,
     dry_run_of_draft,
+    gate_run_of_draft,
     merge_of_draft,
-    stopped_by_rules,
     undo_of_draft,
+    unless_outdated,
 )
 from branch_console_app.widgets.merge.fast_forward import (
     forward_preview,
@@ -87,6 +86,7 @@ from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.callbacks import with_reason
 from branch_console_app.widgets.parts.confirm import lacks_role
 from branch_console_app.widgets.parts.dialogs import show_dialog
+from branch_console_app.widgets.parts.gates import show_failing_rows
 from branch_console_app.widgets.parts.problem import guarded
 from branch_console_app.widgets.parts.rows import Column
 from branch_console_app.widgets.parts.table_picker import (
@@ -204,12 +204,16 @@ def _show_draft(
     asked = {**arguments, "policy": None}
     stale = state.seen_plan(_choice(asked), SeenPlan.of(plan)).staleness(plan)
     staged = None if merging(plan) is None else reads.staged_figures(identifier, plan.id)
+    heads = (plan.heads.ours, plan.heads.theirs)
+    gate = gate_run_of_draft(identifier, arguments, heads, (plan.id,), is_forward=False)
+    merge = merge_of_draft(identifier, plan.source, plan.target)
+    dry_run = dry_run_of_draft(identifier, plan, has_result=staged is not None)
     facts = MergeFacts(
         rows=rows_of_merge(resolution, settled, staged),
-        merge=merge_of_draft(identifier, plan.source, plan.target)
-        or stopped_by_rules(identifier, MergeRequest.procedure, plan.id),
+        merge=unless_outdated(merge, gate),
         undo=undo_of_draft(plan.source, plan.target),
-        dry_run=dry_run_of_draft(plan.id),
+        dry_run=unless_outdated(dry_run, gate),
+        gate=gate,
         comparison=comparison_of_draft(resolution.plan.id, plan.id),
         stale=stale,
         decisions=resolution.draft.decisions,
@@ -330,8 +334,13 @@ def _show_forward(
         # The command `merge` runs the same move under the plan of a merge.
         merge = replace(merge, plan_id=plan.id)
     answer = forward_preview(plan)
+    arguments = merge_arguments(identifier, plan.source, plan.target)
+    plan_ids = (plan.id,) if merge_plan_id is None else (plan.id, merge_plan_id)
+    heads = (plan.target_head, plan.source_head)
+    gate = gate_run_of_draft(identifier, arguments, heads, plan_ids, is_forward=True)
     facts = MergeFacts(
-        merge=merge or stopped_by_rules(identifier, FastForwardRequest.procedure, plan.id),
+        merge=unless_outdated(merge, gate),
+        gate=gate,
         undo=undo_of_draft(plan.source, plan.target),
         blocks=() if answer is None else answer.blocks,
         **_person(source, Role.EDITOR if answer is None else answer.role),
@@ -341,7 +350,7 @@ def _show_forward(
         identifier=identifier,
         source=source,
         target=target,
-        arguments=merge_arguments(identifier, plan.source, plan.target),
+        arguments=arguments,
         resolution=None,
         has_file_conflicts=False,
         judge=judge,
@@ -350,7 +359,7 @@ def _show_forward(
     with slot.container():
         show_state(judge(facts), draft)
     preview = FastForwardPreview.of(plan)
-    show_fast_forward(preview, identifier, answer, judge(facts), facts.merge, target)
+    show_fast_forward(preview, identifier, answer, judge(facts), facts, target)
     is_protected = target.protection is not None
     is_blocked = judge(facts).standing is MergeStanding.GATE_RED
     _show_dialogs(
@@ -379,7 +388,10 @@ def _show_dialogs(
         identifier.on_branch(MAIN_BRANCH), here().at_branch(target), what,
         start=lambda name, given, plan_id: begin_undo(name, given, plan_id, source, target),
     )  # fmt: skip
-    show_dialog({Action.MERGE: (title, draw), **undo})
+    failing = f"Rows that stop the merge of {plain(source)}"
+    show_dialog(
+        {Action.MERGE: (title, draw), Action.FAILING_ROWS: (failing, show_failing_rows), **undo}
+    )
 
 
 def _person(source: BranchItem, needed: Role) -> _Person:

@@ -21,7 +21,9 @@ from branch_console.merge.plan import (
 )
 from branch_console.procedures.browse.page_values import BranchItem, TableSummary
 from branch_console.procedures.call.consequence import Consequence, Weight
+from branch_console.quality.findings import GateVerdict, RuleFinding
 from branch_console.quality.rules import RuleSet
+from branch_console_app.models.merge.gate_run import passed_words, stopped_words
 from branch_console_app.models.merge.merge_facts import (
     MergeAttempt,
     MergeFacts,
@@ -29,7 +31,7 @@ from branch_console_app.models.merge.merge_facts import (
     SettledByOptions,
 )
 from branch_console_app.models.merge.merge_preview import MergeDecision
-from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
+from branch_console_app.models.merge.merge_state import MergeStanding, MergeState, NextStep
 from branch_console_app.models.merge.remedies import BY_KIND, CheckRemedy
 from branch_console_app.models.parts.wording import code, listed, plain, plural, prose
 
@@ -154,8 +156,8 @@ def checks_of_draft(
     return (
         *_conflicts(state, rows, facts.settled),
         *_comparison(rows, facts.comparison),
-        *checks_of_rules(state, rule_count),
-        *_dry_run(state, facts.dry_run),
+        *checks_of_rules(state, rule_count, facts),
+        *_dry_run(state, facts, has_rules=bool(rule_count)),
     )
 
 
@@ -211,40 +213,87 @@ def _is_running(attempt: MergeAttempt | None) -> bool:
     return attempt.is_at_work
 
 
-def checks_of_rules(state: MergeState, rule_count: int) -> Iterator[Check]:
+def checks_of_rules(state: MergeState, rule_count: int, facts: MergeFacts) -> Iterator[Check]:
     """Yield how the quality rules of the table stand; nothing if it has none.
 
     Args:
         state: The verdict.
         rule_count: The rules.
+        facts: The facts that the verdict depends on.
     """
     if not rule_count or state.standing is MergeStanding.UNDONE:
         return
-    name, number = RULES, plural(rule_count, "rule")
+    name, number, run = RULES, plural(rule_count, "rule"), facts.gate
     match state.standing:
         case MergeStanding.GATE_RED:
-            text = f"{state.sentence}"
-            yield Check(standing=CheckState.FAILS, name=name, text=text, kind=state.kind)
+            yield Check(
+                standing=CheckState.FAILS, name=name, text=state.sentence, kind=state.kind,
+                remedies=(CheckRemedy.ROWS,),
+            )  # fmt: skip
         case MergeStanding.DONE:
             text = f"{number}, run on the result before it was merged."
             yield Check(standing=CheckState.PASSES, name=name, text=text)
         case MergeStanding.STAGED:
-            text = f"{number} passed on the result of the dry run."
-            yield Check(standing=CheckState.PASSES, name=name, text=text)
+            found = () if facts.dry_run is None else facts.dry_run.findings
+            said = passed_words(found) if found else f"{number} passed"
+            yield _ran(f"{said} on the result of the dry run.", found)
+        case _ if run is not None and not run.outdated and not run.blocking:
+            said = run.sentence(facts.day_and_hour(run.time_millis))
+            yield _ran(f"{said}, on the result as it is now.", run.findings)
         case _:
             text = f"{number}, not run yet. They run on the result before it is merged."
-            yield Check(standing=CheckState.NOT_RUN, name=name, text=text)
+            if run is not None:
+                said = run.sentence(facts.day_and_hour(run.time_millis))
+                text = f"{number}, not run on the result as it is now. {said}, {run.outdated}."
+            yield Check(
+                standing=CheckState.NOT_RUN, name=name, text=text, remedies=_dry_run_of(state)
+            )
 
 
-def _dry_run(state: MergeState, attempt: MergeAttempt | None) -> Iterator[Check]:
-    name = "Dry run"
+def _ran(text: str, found: Sequence[RuleFinding]) -> Check:
+    warns = any(each.verdict == GateVerdict.WARN for each in found)
+    standing = CheckState.WARNS if warns else CheckState.PASSES
+    return Check(standing=standing, name=RULES, text=text)
+
+
+def _dry_run_of(state: MergeState) -> tuple[CheckRemedy, ...]:
+    """Return the way to a dry run where the verdict leads to the dialog that starts one."""
+    is_offered = NextStep.MERGE in state.steps and state.standing is not MergeStanding.FAST_FORWARD
+    return (CheckRemedy.DRY_RUN,) if is_offered else ()
+
+
+def _dry_run(state: MergeState, facts: MergeFacts, *, has_rules: bool) -> Iterator[Check]:
+    name, attempt, run = "Dry run", facts.dry_run, facts.gate
     if _is_running(attempt):
         yield Check(standing=CheckState.NOT_RUN, name=name, text="running.")
-    elif state.standing is MergeStanding.STAGED:
+        return
+    if state.standing is MergeStanding.STAGED:
         yield Check(standing=CheckState.PASSES, name=name, text="passed; its result can be merged.")
-    elif state.standing not in (MergeStanding.DONE, MergeStanding.UNDONE):
+        return
+    if state.standing in (MergeStanding.DONE, MergeStanding.UNDONE):
+        return
+    if (
+        state.standing is MergeStanding.GATE_RED
+        and attempt is not None
+        and attempt.job.error is ErrorKind.GATE_FAILED
+    ):
+        ended = attempt.job.finished_millis
+        when = "" if ended is None else f", {facts.day_and_hour(ended)}"
+        text = f"{stopped_words(attempt.blocking)}{when}."
+        yield Check(standing=CheckState.FAILS, name=name, text=text)
+    elif run is not None and run.is_dry_run and not run.outdated:
+        when = facts.day_and_hour(run.time_millis)
+        if run.blocking:
+            text = f"{stopped_words(run.blocking)}, {when}."
+            yield Check(standing=CheckState.FAILS, name=name, text=text)
+        else:
+            text = f"passed, {when}; its result is no longer kept."
+            yield Check(standing=CheckState.PASSES, name=name, text=text)
+    else:
         text = "not done. The merge begins with one, unless you choose *Merge now*."
-        yield Check(standing=CheckState.NOT_RUN, name=name, text=text)
+        # Of two lines with the same button one would be in the way.
+        remedies = () if has_rules else _dry_run_of(state)
+        yield Check(standing=CheckState.NOT_RUN, name=name, text=text, remedies=remedies)
 
 
 def check_of(consequence: Consequence) -> Check:

@@ -17,10 +17,11 @@ from branch_console.jobs.progress import JobState, JobView
 from branch_console.merge.known_rows import KnownRows, StagedFigures
 from branch_console.merge.plan import Plan, cost_of
 from branch_console.operations.branch_requests import FastForwardRequest
-from branch_console.operations.merge_requests import MergeRequest
+from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
 from branch_console.procedures.call.consequence import Consequence
 from branch_console.procedures.call.permissions import Role
 from branch_console.quality.findings import GateVerdict, RuleFinding
+from branch_console_app.models.merge.gate_run import GateRun
 from branch_console_app.models.merge.resolver import WHOLE_ROW, groups_of
 
 STAGED_HOURS: Final = 24
@@ -174,7 +175,7 @@ def merge_at_work(
 
 def _sides_of(job: JobView) -> tuple[str, str] | None:
     try:
-        asked = _MERGES[job.name].decode(job.name, job.arguments)
+        asked = _MERGES.get(job.name, MergeRequest).decode(job.name, job.arguments)
     except InvalidInput:
         return None  # a job of another release may have other arguments
     return asked.source, asked.target or MAIN_BRANCH
@@ -185,6 +186,25 @@ def _is_of(name: str, table: Identifier) -> bool:
         return Identifier.parse(name).on_branch(MAIN_BRANCH) == table.on_branch(MAIN_BRANCH)
     except PaimonError:
         return False  # a job of another release may name its table in other ways
+
+
+def last_dry_run(
+    jobs: Iterable[JobView], table: Identifier, source: str, target: str
+) -> JobView | None:
+    """Return the newest dry run of a merge that has ended well; None if there is none.
+
+    Args:
+        jobs: Jobs, newest first.
+        table: The table.
+        source: The branch that would be merged.
+        target: The branch that it would be merged into.
+    """
+    for job in jobs:
+        if job.name != DryRunRequest.procedure or job.state is not JobState.DONE:
+            continue
+        if _sides_of(job) == (source, target) and _is_of(job.table or "", table):
+            return job
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +245,7 @@ class MergeFacts:
         undo: The job that takes the merge back, or has; None if this draft has none.
         dry_run: The job that tries it; None if this draft has none.
         comparison: The job that compares rows; None if this draft has none.
+        gate: The last run of the quality rules for this merge, whoever started it; None without.
         stale: The changes since the plan was seen, as a Markdown sentence.
         seen_by: What the plan was seen by: a page, or a command.
         decisions: The number of decisions in the draft.
@@ -243,6 +264,7 @@ class MergeFacts:
     undo: JobView | None = None
     dry_run: MergeAttempt | None = None
     comparison: MergeAttempt | None = None
+    gate: GateRun | None = None
     stale: str | None = None
     seen_by: str = "page"
     decisions: int = 0
@@ -276,3 +298,11 @@ class MergeFacts:
 
     def _at(self, millis: int) -> datetime:
         return datetime.fromtimestamp(millis / 1000, tz=self.zone or UTC)
+
+
+def judged_job(facts: MergeFacts) -> JobView | None:
+    """Return the job whose findings hold for a merge as it is now; None without one."""
+    for attempt in (facts.merge, facts.dry_run):
+        if attempt is not None and attempt.findings:
+            return attempt.job
+    return None if facts.gate is None or facts.gate.outdated else facts.gate.job

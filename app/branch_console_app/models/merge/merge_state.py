@@ -636,22 +636,29 @@ def _gate_red(plan_id: str, target: str, facts: MergeFacts) -> MergeState | None
     for attempt in (facts.merge, facts.dry_run):
         if attempt is None or attempt.plan_id != plan_id:
             continue
-        if attempt.job.error is not ErrorKind.GATE_FAILED:
-            continue
-        blocking = attempt.blocking
-        override = MergeAction(step=NextStep.OVERRIDE, label="Override…")
-        return MergeState(
-            standing=MergeStanding.GATE_RED,
-            sentence=_blocked_by(blocking, target)
-            if blocking
-            else "Blocked by the quality rules of the table.",
-            detail=f"{code(target)} is unchanged.",
-            primary=MergeAction(step=NextStep.SHOW_ROWS, label="Show rows"),
-            secondary=override if facts.gap is None else None,
-            kind=ErrorKind.GATE_FAILED,
-            job_id=attempt.job.id,
-        )
+        if attempt.job.error is ErrorKind.GATE_FAILED:
+            return _red(attempt.job, attempt.blocking, target, facts)
+    gate = facts.gate
+    if gate is not None and gate.blocking and not gate.outdated:
+        return _red(gate.job, gate.blocking, target, facts)
     return None
+
+
+def _red(
+    job: JobView, blocking: tuple[RuleFinding, ...], target: str, facts: MergeFacts
+) -> MergeState:
+    override = MergeAction(step=NextStep.OVERRIDE, label="Override…")
+    return MergeState(
+        standing=MergeStanding.GATE_RED,
+        sentence=_blocked_by(blocking, target)
+        if blocking
+        else "Blocked by the quality rules of the table.",
+        detail=f"{code(target)} is unchanged.",
+        primary=MergeAction(step=NextStep.SHOW_ROWS, label="Show rows"),
+        secondary=override if facts.gap is None else None,
+        kind=ErrorKind.GATE_FAILED,
+        job_id=job.id,
+    )
 
 
 def _blocked_by(blocking: tuple[RuleFinding, ...], target: str) -> str:

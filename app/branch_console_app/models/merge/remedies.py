@@ -17,6 +17,8 @@ class CheckRemedy(StrEnum):
     MERGE = "Merge instead"
     BRANCH = "View branch"
     SETTLE = "Settle"
+    DRY_RUN = "Dry run…"
+    ROWS = "Show rows"
 
 
 BY_KIND: Final[Mapping[ErrorKind, tuple[str, tuple[CheckRemedy, ...]]]] = {

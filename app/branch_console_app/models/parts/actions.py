@@ -41,6 +41,7 @@ class Action(StrEnum):
     CREATE_CATALOG = "create-catalog-branch"
     DROP_CATALOG = "drop-catalog-branch"
     MERGE = "merge"
+    FAILING_ROWS = "failing-rows"
     MERGE_CATALOG = "merge-catalog-branch"
 
 

@@ -34,7 +34,7 @@ from branch_console_app.widgets.merge.row_conflicts import (
     resolver_view,
 )
 from branch_console_app.widgets.merge.verdict import draw_verdict, update_button
-from branch_console_app.widgets.parts.dialogs import offer
+from branch_console_app.widgets.parts.dialogs import offer, open_dialog
 from branch_console_app.widgets.parts.problem import guarded
 from branch_console_app.widgets.parts.table_picker import here
 
@@ -224,7 +224,10 @@ def _show_action(
         case NextStep.CHOOSE_SOURCE:
             _button(action, is_primary=is_primary, then=_choose_another)
         case NextStep.SHOW_ROWS:
-            _button(action, is_primary=is_primary, then=lambda: open_tab(MergeTab.CHECKS))
+            offer(
+                Action.FAILING_ROWS, action.label, key=_key(action), is_primary=is_primary,
+                icon=f":material/{_ICONS[action.step]}:", what=verdict.job_id,
+            )  # fmt: skip
         case NextStep.SETTLE | NextStep.VIEW_CONFLICTS | NextStep.CHANGE_DECISIONS:
             best = draft.settlings[0] if draft.settlings else None
             is_open = MergeTab.parse(state.parameter(TAB)) is MergeTab.CONFLICTS
@@ -280,8 +283,15 @@ def unset_options(names: Sequence[str]) -> None:
     state.set_parameters({**dict.fromkeys(names), TAB: MergeTab.CONFLICTS})
 
 
-def go_to_remedy(remedy: CheckRemedy, source: str, target: str) -> None:
-    """Open the page that clears a block."""
+def go_to_remedy(remedy: CheckRemedy, source: str, target: str, job_id: str | None = None) -> None:
+    """Open the page, or the dialog of this page, that clears a block.
+
+    Args:
+        remedy: The place.
+        source: The source.
+        target: The target.
+        job_id: The job that the verdict is about.
+    """
     view = state.view_of(*MERGE_VIEW)
     match remedy:
         case CheckRemedy.JOBS:
@@ -299,6 +309,12 @@ def go_to_remedy(remedy: CheckRemedy, source: str, target: str) -> None:
             state.go_to(PageName.MERGE, here(), **{**view, "how": None})
         case CheckRemedy.SETTLE:
             state.go_to(PageName.MERGE, here(), **{**view, TAB: MergeTab.CONFLICTS})
+        case CheckRemedy.DRY_RUN:
+            open_dialog(Action.MERGE)
+            st.rerun()
+        case CheckRemedy.ROWS:
+            open_dialog(Action.FAILING_ROWS, job_id)
+            st.rerun()
         case _:
             assert_never(remedy)
 

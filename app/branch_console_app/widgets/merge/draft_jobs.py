@@ -4,15 +4,18 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from branch_console.errors import ErrorKind, NotFound, PaimonError
+from branch_console.errors import ErrorKind, PaimonError
 from branch_console.format.identifier import Identifier
+from branch_console.format.snapshot import Snapshot
 from branch_console.jobs.progress import JobView
+from branch_console.merge.plan import Plan
+from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.quality.findings import RuleFinding
 from branch_console_app import reads, state
+from branch_console_app.models.merge.gate_run import GateRun, SoughtMerge
 from branch_console_app.models.merge.merge_facts import MergeAttempt, UndoneMerge
 from branch_console_app.models.parts.actions import DO, WHAT
-from branch_console_app.widgets.parts.confirm import last_attempt
 from branch_console_app.widgets.parts.gates import find_judgement
 from branch_console_app.widgets.parts.job_here import begin_job, job_here
 
@@ -57,27 +60,43 @@ def merge_of_draft(identifier: Identifier, source: str, target: str) -> MergeAtt
     )
 
 
-def stopped_by_rules(identifier: Identifier, procedure: str, plan_id: str) -> MergeAttempt | None:
-    """Return the last merge of these heads if the rules that the table has now have stopped it.
+def gate_run_of_draft(
+    identifier: Identifier,
+    arguments: Mapping[str, Argument],
+    heads: tuple[Snapshot | None, Snapshot | None],
+    plan_ids: tuple[str, ...],
+    *,
+    is_forward: bool,
+) -> GateRun | None:
+    """Return the last run of the rules for a draft, whoever started it; None without one.
 
     Args:
         identifier: The table.
-        procedure: The procedure that merges.
-        plan_id: The plan, which is of one head of each branch.
+        arguments: The arguments of the merge, with the policy that settles conflicts.
+        heads: The heads of target and source that the draft was planned at.
+        plan_ids: The ids of its plan.
+        is_forward: Whether its result is the head of the source.
     """
     rules = reads.rules(identifier)
-    if rules is None or rules.depends_on_time:
+    if rules is None:
         return None
-    job = last_attempt(procedure, plan_id)
-    if job is None or job.error is not ErrorKind.GATE_FAILED:
-        return None
-    try:
-        notes = reads.answer(job.id).notes
-    except NotFound:
-        return None
-    if not any(rules.digest in note for note in notes):
-        return None
-    return MergeAttempt(job=job, plan_id=plan_id, findings=_findings(job))
+    sought = SoughtMerge(
+        request=MergeRequest.decode(MergeRequest.procedure, arguments),
+        ours=heads[0],
+        theirs=heads[1],
+        plan_ids=plan_ids,
+        is_forward=is_forward,
+        digest=rules.digest,
+        depends_on_time=rules.depends_on_time,
+    )
+    return reads.gate_run(identifier, sought)
+
+
+def unless_outdated(attempt: MergeAttempt | None, gate: GateRun | None) -> MergeAttempt | None:
+    """Return a job that rules stopped only if these still say the same of the draft."""
+    if attempt is None or gate is None or attempt.job.error is not ErrorKind.GATE_FAILED:
+        return attempt
+    return None if gate.job.id == attempt.job.id and gate.outdated else attempt
 
 
 def undo_of_draft(source: str, target: str) -> JobView | None:
@@ -85,10 +104,21 @@ def undo_of_draft(source: str, target: str) -> JobView | None:
     return job_here(UNDO, _draft(source, target))
 
 
-def dry_run_of_draft(plan_id: str) -> MergeAttempt | None:
-    """Return the job that tries a plan, or tried it; None if there is none."""
-    job = job_here(DRY, plan_id)
-    return None if job is None else MergeAttempt(job=job, plan_id=plan_id, findings=_findings(job))
+def dry_run_of_draft(
+    identifier: Identifier, plan: Plan, *, has_result: bool
+) -> MergeAttempt | None:
+    """Return the job that tries a plan, or tried it; None if there is none.
+
+    Args:
+        identifier: The table.
+        plan: The plan.
+        has_result: Whether the result of a dry run of this plan is kept, whoever started it.
+    """
+    job = job_here(DRY, plan.id)
+    if job is None and has_result:
+        # Of both branches one result is kept, that of the newest dry run.
+        job = reads.last_dry_run(identifier, plan.source, plan.target)
+    return None if job is None else MergeAttempt(job=job, plan_id=plan.id, findings=_findings(job))
 
 
 def comparison_of_draft(compared_plan_id: str, plan_id: str) -> MergeAttempt | None:

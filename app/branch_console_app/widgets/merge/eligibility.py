@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from branch_console_app.models.merge.eligibility import Check, CheckState
+from branch_console_app.models.merge.eligibility import RULES, Check, CheckState
+from branch_console_app.models.merge.remedies import CheckRemedy
+from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.wording import code
 from branch_console_app.widgets.merge.bar import go_to_remedy
+from branch_console_app.widgets.parts.dialogs import offer
 
 _MARKS: Mapping[CheckState, str] = {
     CheckState.FAILS: ":red[✕]",
@@ -16,8 +19,17 @@ _MARKS: Mapping[CheckState, str] = {
 }
 
 
-def show_checks(checks: Sequence[Check], source: str, target: str) -> None:
-    """Draw the list with what to do about each line."""
+def show_checks(
+    checks: Sequence[Check], source: str, target: str, job_id: str | None = None
+) -> None:
+    """Draw the list with what to do about each line.
+
+    Args:
+        checks: The checks.
+        source: The source.
+        target: The target.
+        job_id: The job that the verdict is about.
+    """
     with st.container(key="sentences-checks"):
         for number, check in enumerate(checks):
             with st.container(
@@ -27,7 +39,7 @@ def show_checks(checks: Sequence[Check], source: str, target: str) -> None:
                 st.markdown(_words(check), width="stretch")
                 for remedy in check.remedies[:1]:
                     if st.button(remedy, key=f"remedy-{number}"):
-                        go_to_remedy(remedy, source, target)
+                        go_to_remedy(remedy, source, target, job_id)
 
 
 def show_short_checks(checks: Sequence[Check]) -> None:
@@ -40,6 +52,15 @@ def show_short_checks(checks: Sequence[Check]) -> None:
         passing = sum(check.standing is CheckState.PASSES for check in checks)
         if passing:
             st.markdown(f"{_MARKS[CheckState.PASSES]} :gray[{passing} passed]")
+
+
+def offer_dry_run(checks: Sequence[Check]) -> None:
+    """Draw the button that leads to a dry run where the rules have not been run on the result."""
+    if any(each.name == RULES and CheckRemedy.DRY_RUN in each.remedies for each in checks):
+        offer(
+            Action.MERGE, "Check the rules in a dry run…", key="check-rules", is_link=True,
+            icon=":material/rule:",
+        )  # fmt: skip
 
 
 def _words(check: Check) -> str:

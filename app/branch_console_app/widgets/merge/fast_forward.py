@@ -27,7 +27,7 @@ from branch_console_app.models.merge.fast_forward import (
     MovedCommits,
     tag_words,
 )
-from branch_console_app.models.merge.merge_facts import MergeAttempt
+from branch_console_app.models.merge.merge_facts import MergeAttempt, MergeFacts, judged_job
 from branch_console_app.models.merge.merge_state import MergeState
 from branch_console_app.models.merge.merge_tabs import MergeTab, tab_labels
 from branch_console_app.models.parts.exactness import Figure, figure_of
@@ -73,7 +73,7 @@ def show_fast_forward(
     identifier: Identifier,
     answer: Preview | None,
     verdict: MergeState,
-    merge: MergeAttempt | None,
+    facts: MergeFacts,
     target: BranchItem,
 ) -> None:
     """Draw what a fast-forward would do, in tabs; the verdict stands above.
@@ -83,24 +83,27 @@ def show_fast_forward(
         identifier: The table.
         answer: The preview of the command; None if it is not offered.
         verdict: The verdict.
-        merge: The job that carries it out, or did; None if there is none.
+        facts: The facts that the verdict depends on.
         target: The target.
     """
     plan, rules = preview.plan, reads.rules(identifier)
-    of_rules = checks_of_rules(verdict, 0 if rules is None or answer is None else len(rules.rules))
+    of_rules = checks_of_rules(
+        verdict, 0 if rules is None or answer is None else len(rules.rules), facts
+    )
     person = () if answer is None else (check_of_person(target, lacks_role(answer.role)),)
     found = (*preview.checks_with(answer), *of_rules, *person)
     checks = tuple(sorted(found, key=lambda check: check.standing))
     labels = tab_labels(0, checks)
     tabs = show_tabs({tab: label for tab, label in labels.items() if tab is not MergeTab.CONFLICTS})
     with tabs[MergeTab.SUMMARY]:
-        _show_summary(preview, checks, identifier, answer, verdict, merge)
+        _show_summary(preview, checks, identifier, answer, verdict, facts.merge)
     with tabs[MergeTab.CHANGES]:
         _show_moves(preview)
     with tabs[MergeTab.CHECKS]:
-        show_checks(checks, plan.source, plan.target)
-        if merge is not None and merge.findings:
-            show_judgement(merge.job)
+        show_checks(checks, plan.source, plan.target, verdict.job_id)
+        job = judged_job(facts)
+        if job is not None:
+            show_judgement(job)
         elif rules is not None:
             show_rules(rules, "Quality rules", "They run on the result before it is merged.")
             _link_to_rules(plan)

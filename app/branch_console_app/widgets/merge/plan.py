@@ -20,7 +20,7 @@ from branch_console.quality.rules import RuleSet
 from branch_console_app import reads, state
 from branch_console_app.models.merge.eligibility import Check
 from branch_console_app.models.merge.fast_forward import MovedCommits
-from branch_console_app.models.merge.merge_facts import MergeFacts, SettledByOptions
+from branch_console_app.models.merge.merge_facts import MergeFacts, SettledByOptions, judged_job
 from branch_console_app.models.merge.merge_preview import (
     BucketLine,
     ConflictLine,
@@ -37,7 +37,11 @@ from branch_console_app.models.parts.wording import code, count, listed, plain, 
 from branch_console_app.widgets.merge.alternatives import show_both_sides
 from branch_console_app.widgets.merge.bar import TAB, settle_button, unset_options
 from branch_console_app.widgets.merge.commits import show_commits
-from branch_console_app.widgets.merge.eligibility import show_checks, show_short_checks
+from branch_console_app.widgets.merge.eligibility import (
+    offer_dry_run,
+    show_checks,
+    show_short_checks,
+)
 from branch_console_app.widgets.merge.merged import show_merged
 from branch_console_app.widgets.merge.row_conflicts import (
     show_left_over,
@@ -168,7 +172,7 @@ def show_merge(page: MergePage) -> None:
         with tabs[MergeTab.CONFLICTS]:
             _show_all_conflicts(page)
     with tabs[MergeTab.CHECKS]:
-        show_checks(page.checks, preview.plan.source, preview.plan.target)
+        show_checks(page.checks, preview.plan.source, preview.plan.target, preview.state.job_id)
         _show_rules(page)
     with tabs[MergeTab.DETAILS]:
         _show_details(page)
@@ -242,6 +246,7 @@ def _show_summary(page: MergePage) -> None:
             show_preview(command, "summary", is_stopped=page.preview.state.stops)
     with right:
         show_short_checks(page.checks)
+        offer_dry_run(page.checks)
 
 
 def _show_changes(page: MergePage) -> None:
@@ -289,11 +294,10 @@ def _show_settled(settled: SettledByOptions) -> None:
 
 
 def _show_rules(page: MergePage) -> None:
-    dry, merge = page.facts.dry_run, page.facts.merge
-    for attempt in (merge, dry):
-        if attempt is not None and attempt.findings:
-            show_judgement(attempt.job)
-            return
+    job = judged_job(page.facts)
+    if job is not None:
+        show_judgement(job)
+        return
     if page.rules is not None:
         show_rules(page.rules, "Quality rules", "They run on the result before it is merged.")
 

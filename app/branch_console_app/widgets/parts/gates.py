@@ -21,6 +21,7 @@ from branch_console_app.models.parts.wording import code, count, plain, plural, 
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.confirm import lacks_role
+from branch_console_app.widgets.parts.job_here import find_job
 from branch_console_app.widgets.parts.table_picker import here
 
 CHECK_RULES = "check_rules"
@@ -86,7 +87,24 @@ def show_judgement(job: JobView, title: str = "Quality rules") -> None:
         st.markdown(f"**{title}**")
         queries = reads.failing_rows(job.id)
         for finding in found:
-            _show_finding(finding, queries)
+            _show_finding(finding, queries, "gate-rows")
+
+
+def show_failing_rows(job_id: str | None) -> None:
+    """Draw in a dialog what blocks a merge: each rule, and rows that fail it.
+
+    Args:
+        job_id: The job that ran the rules.
+    """
+    job = find_job(job_id)
+    found = None if job is None else find_judgement(job)
+    if job is None or found is None:
+        st.info("What the rules found is not kept any more. Run them again in a dry run.")
+        return
+    queries = reads.failing_rows(job.id)
+    for finding in found:
+        if GateVerdict(finding.verdict).blocks:
+            _show_finding(finding, queries, "dialog-rows")
 
 
 def find_judgement(job: JobView) -> Sequence[RuleFinding] | None:
@@ -118,7 +136,7 @@ def show_rules(rules: RuleSet, title: str, when: str) -> None:
         )  # fmt: skip
 
 
-def _show_finding(finding: RuleFinding, everything: FailingRows) -> None:
+def _show_finding(finding: RuleFinding, everything: FailingRows, key: str) -> None:
     verdict = GateVerdict(finding.verdict)
     st.markdown(f"{_MARKS[verdict]} \u2002 {prose(finding.said)}")
     if verdict is not GateVerdict.PASS:
@@ -130,7 +148,7 @@ def _show_finding(finding: RuleFinding, everything: FailingRows) -> None:
         ):
             st.dataframe(
                 shown, hide_index=True, row_height=rows.TABLE_ROW,
-                height=rows.table_height(len(shown), 8), key=f"gate-rows-{finding.rule}",
+                height=rows.table_height(len(shown), 8), key=f"{key}-{finding.rule}",
                 alt=f"Rows that fail {finding.rule}",
             )  # fmt: skip
     query = everything.queries.get(finding.rule)
