@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from branch_console.diff.three_way import ThreeWay
 from branch_console.errors import InvalidInput
 from branch_console.expr.predicate import Name, holds, names_in, parse_condition
-from branch_console.merge.conflict import Take
+from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.engine_rules import sum_of_deltas
 from branch_console.merge.policy import (
     CHOICE,
@@ -214,7 +214,8 @@ def _apply(conflicts: OpenConflicts, settling: PolicyChoice) -> tuple[pa.Array, 
         case Settle.THEIRS:
             return everywhere, sides.theirs
         case Settle.BASE:
-            return everywhere, sides.base
+            # Of a row that both sides added the base has no value: NULL would be a third one.
+            return pc.not_equal(conflicts.kinds, str(ConflictKind.ADD_ADD)), sides.base
         case Settle.NEWEST:
             ours, theirs = _newest_by(conflicts, settling.by or "")
             settles = pc.or_(ours, theirs)

@@ -37,9 +37,11 @@ from branch_console_app.models.merge.resolver_rules import (
     effect_of,
     effect_words,
     left_open_words,
+    open_without_base,
     rule_lines,
     rule_of_group,
     sequence_words,
+    sides_of_kind,
 )
 from tests.support.contested_table import NAME, ContestedTable
 from tests.unit.merge.merged_rows import TABLE, keyed, merge
@@ -233,6 +235,20 @@ def test_a_decision_that_readers_would_not_see_leaves_its_conflict_open() -> Non
     )
     assert effect_words(0, 4) is not None
     assert effect_words(4, 4) is None
+
+
+def test_the_base_settles_no_conflict_of_a_row_that_both_branches_added() -> None:
+    schema = keyed({"id": "INT NOT NULL", "a": "INT"})
+    kept = merge(schema, [(1, 1)], [(1, 2), (2, 3)], [(1, 3), (2, 4)]).conflicts
+    base = with_table_rule(Policy(), TABLE, PolicyChoice.parse("base"))
+    effect = effect_of(kept, reapply_policy(kept, base, TABLE))
+    assert (effect.settles, open_without_base(kept)) == (1, 1)
+    assert effect_words(1, 2, 1) == (
+        "The base cannot settle 1 conflict: both branches added its row, so there is no value to "
+        "go back to. Take the source or keep the target for it."
+    )
+    assert [str(side) for side in sides_of_kind("added on both")] == ["ours", "theirs"]
+    assert [str(side) for side in sides_of_kind(None)] == ["ours", "theirs", "base"]
 
 
 def test_rules_are_listed_the_strongest_first_with_what_they_decide(

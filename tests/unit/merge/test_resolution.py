@@ -44,6 +44,25 @@ def test_a_column_rule_settles_its_cells(rule: str) -> None:
     assert column_a(f"tables: {{db.t: {{columns: {{a: {rule}}}}}}}") == COLUMN_RULES[rule]
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "tables: {db.t: {take: base}}",
+        "tables: {db.t: {columns: {a: base}}}",
+        "tables: {db.t: {where: [{when: id > 0, take: base}]}}",
+        "kinds: {added on both: base}",
+    ],
+)
+def test_no_rule_goes_back_to_a_base_that_a_row_did_not_have(policy: str) -> None:
+    """Both sides added key 2: NULL would be a value that nobody ever wrote."""
+    both = ([(1, 15, "x", 0), (2, 11, "x", 0)], [(1, 13, "x", 0), (2, 12, "x", 0)])
+    found = cells(merge(SCHEMA, BASE[:1], *both, policy))
+    assert found == {(1, "a"): ... if "kinds" in policy else "10", (2, "a"): ...}
+    weaker = f"kinds: {{added on both: ours}}\n{policy}" if "kinds" not in policy else ""
+    if weaker:
+        assert cells(merge(SCHEMA, BASE[:1], *both, weaker))[2, "a"] == "11"
+
+
 def test_texts_are_joined_and_a_value_goes_before_none() -> None:
     policy = "tables: {db.t: {columns: {s: 'concatenate with , '}}}"
     found = cells(settled(policy))

@@ -160,15 +160,35 @@ def sequence_words(schema: TableSchema, conflicts: pa.Table) -> str | None:
     )
 
 
-def effect_words(settles: int, most: int) -> str | None:
+def open_without_base(conflicts: pa.Table) -> int:
+    """Return how many open conflicts the base cannot settle: both branches added their rows."""
+    is_added = pc.equal(conflicts["kind"], str(ConflictKind.ADD_ADD))
+    return _number(pc.and_(is_added, pc.is_null(conflicts["take"])))
+
+
+def no_base_words(number: int) -> str:
+    """Say why the base leaves conflicts open; blank without any."""
+    if not number:
+        return ""
+    them, their = ("it", "its row") if number == 1 else ("them", "their rows")
+    return (
+        f"The base cannot settle {plural(number, 'conflict')}: both branches added {their}, so "
+        f"there is no value to go back to. Take the source or keep the target for {them}."
+    )
+
+
+def effect_words(settles: int, most: int, without_base: int = 0) -> str | None:
     """Say that a side settles fewer conflicts than another one does; None if it does not.
 
     Args:
         settles: The number of open conflicts that it settles.
         most: The number that the side settles which settles most.
+        without_base: The number of open conflicts that lack the value that it takes.
     """
     if settles >= most:
         return None
+    if without_base:
+        return no_base_words(without_base)
     settled = f"Settles {settles} of them only" if settles else "Settles none of them"
     return f"{settled}: readers would not see its rows, as the sequence field ranks others first"
 
@@ -260,6 +280,12 @@ def rule_lines(policy: Policy, table: str, settled: pa.Table) -> tuple[RuleLine,
 def side_word(side: Settle) -> str:
     """Return how pages name a way to settle: target and source, where policies say ours, theirs."""
     return _SIDE_WORDS.get(side, str(side))
+
+
+def sides_of_kind(kind: str | None) -> tuple[Settle, ...]:
+    """Return the sides that can settle conflicts of a kind; all for None, which is any kind."""
+    is_added = kind == ConflictKind.ADD_ADD
+    return tuple(side for side in SIDES if not (is_added and side is Settle.BASE))
 
 
 def take_words(take: PolicyChoice) -> str:

@@ -33,6 +33,8 @@ from branch_console_app.models.merge.resolver_rules import (
     effect_of,
     effect_words,
     left_open_words,
+    no_base_words,
+    open_without_base,
     overturn_words,
     rows_of_group,
     rule_lines,
@@ -40,6 +42,7 @@ from branch_console_app.models.merge.resolver_rules import (
     sequence_words,
     settling_of,
     side_word,
+    sides_of_kind,
 )
 from branch_console_app.models.parts.wording import code, count, plain, plural, prose
 from branch_console_app.widgets.merge.resolver import Resolver, tell
@@ -96,10 +99,11 @@ def _show_rest_buttons(resolver: Resolver, group: Group) -> None:
     inside = of_group(resolver.settled, resolver.partitions, group, Shown.ALL)
     if not inside.num_rows:
         return  # an address names a group that the conflicts no longer have
+    sides = sides_of_kind(group.kind)
     try:
         rules = [
             rule_of_group(group, inside.slice(0, 1), resolver.schema, PolicyChoice(how=side))
-            for side in SIDES
+            for side in sides
         ]
         effects = [
             _effect_on(resolver, inside, with_predicate(resolver.policy, resolver.table, rule))
@@ -120,7 +124,7 @@ def _show_rest_buttons(resolver: Resolver, group: Group) -> None:
     else:
         return
     st.markdown(f"**{title}**", width="content")
-    for side, rule, effect in zip(SIDES, rules, effects, strict=True):
+    for side, rule, effect in zip(sides, rules, effects, strict=True):
         # A rule of this very group is replaced: whoever asks for another one knows it.
         overturned = 0 if current is not None else effect.overturns
         problem = resolver.refusal or overturn_words(overturned, "Change that rule instead.")
@@ -144,8 +148,10 @@ def _show_buttons_of_all(resolver: Resolver) -> None:
     number = resolver.whole.open_number
     if not number:
         return
+    without_base = open_without_base(resolver.settled)
+    sides = sides_of_kind(ConflictKind.ADD_ADD if without_base == number else None)
     policies = [
-        with_table_rule(resolver.policy, resolver.table, PolicyChoice(how=side)) for side in SIDES
+        with_table_rule(resolver.policy, resolver.table, PolicyChoice(how=side)) for side in sides
     ]
     effects = [_effect_on(resolver, resolver.settled, wanted) for wanted in policies]
     settles = max(effect.settles for effect in effects)
@@ -154,16 +160,19 @@ def _show_buttons_of_all(resolver: Resolver) -> None:
         return
     conflicts = "open conflict" if number == 1 else "open conflicts"
     st.markdown(f"**Settle {_part(settles, number)} {conflicts}:**", width="content")
-    for side, wanted, effect in zip(SIDES, policies, effects, strict=True):
+    for side, wanted, effect in zip(sides, policies, effects, strict=True):
         problem = resolver.refusal or overturn_words(
             effect.overturns, "Change that rule, or settle the open conflicts group by group."
         )
+        lacking = without_base if side is Settle.BASE else 0
+        words = f" ({_part(effect.settles, number)})" if lacking else ""
         st.button(
-            _TAKE_WORDS[side], key=f"rest-{side}", on_click=resolver.keep, args=(wanted,),
+            f"{_TAKE_WORDS[side]}{words}", key=f"rest-{side}", on_click=resolver.keep,
+            args=(wanted,),
             disabled=problem is not None or effect.settles == 0,
             help=(
                 problem
-                or effect_words(effect.settles, settles)
+                or effect_words(effect.settles, settles, lacking)
                 or "Saved as one rule for the whole table; decisions made before stay"
             ),
         )  # fmt: skip
@@ -185,9 +194,7 @@ def _part(settles: int, number: int) -> str:
 
 
 def _rest_help(group: Group, rule: PredicateRule) -> str:
-    base = ""
-    if rule.take.how is Settle.BASE:
-        base = "Takes the value of the merge base, NULL if the row was not there. "
+    base = "Takes the value of the merge base. " if rule.take.how is Settle.BASE else ""
     return f"{base}Saved as one rule for {plain(rows_of_group(group))}: {code(rule.when)}"
 
 
@@ -251,7 +258,8 @@ def _show_form(resolver: Resolver) -> None:
             kinds = resolver.settled["kind"].unique().to_pylist()
             column = st.selectbox("Kind", kinds, key="rule-kind", width=190)
         is_of_cells = scope is not RuleScope.KIND and column is not None
-        settling = _show_ways(resolver, is_of_cells=is_of_cells)
+        kind = column if scope is RuleScope.KIND else None
+        settling = _show_ways(resolver, kind, is_of_cells=is_of_cells)
     if settling is None or (scope is RuleScope.PREDICATE and not when.strip()):
         st.caption("Choose what the rule takes. The button *Apply rule* then appears below.")
         return
@@ -266,6 +274,13 @@ def _show_form(resolver: Resolver) -> None:
     except PaimonError as error:
         show_problem(error, headline="This rule cannot be used.")
         return
+    if settling.how is Settle.BASE:
+        about = resolver.settled if matches is None else matches
+        if scope is RuleScope.COLUMN:
+            about = about.filter(pc.equal(about["column"], column))
+        lacking = no_base_words(open_without_base(about))
+        if lacking:
+            st.caption(lacking)
     if matches is not None:
         st.markdown(f"**{plural(matches.num_rows, 'conflict')} match.** {_effect_words(effect)}")
         _show_matches(cell_lines(matches.slice(0, _MATCHES)), matches.num_rows)
@@ -277,10 +292,13 @@ def _show_form(resolver: Resolver) -> None:
     )  # fmt: skip
 
 
-def _show_ways(resolver: Resolver, *, is_of_cells: bool) -> PolicyChoice | None:
-    ways = list(Settle) if is_of_cells else [*SIDES, Settle.NEWEST]
+def _show_ways(resolver: Resolver, kind: str | None, *, is_of_cells: bool) -> PolicyChoice | None:
+    sides = sides_of_kind(kind)
+    ways = list(Settle) if is_of_cells else [*sides, Settle.NEWEST]
+    # Other ways are another widget: a way that was chosen before may not be among these.
+    key = f"rule-take-{is_of_cells}{'' if sides == SIDES else '-of-added'}"
     how = st.selectbox(
-        "Take", ways, index=None, key=f"rule-take-{is_of_cells}", width=170,
+        "Take", ways, index=None, key=key, width=170,
         placeholder="Choose", format_func=lambda each: side_word(Settle(each)),
     )  # fmt: skip
     if how is None:
