@@ -166,6 +166,19 @@ def test_the_last_twenty_operations_of_all_tables_are_listed_and_the_rest_is_act
     assert "**40 operations**" in console.open("activity", ac_by="ada", ac_kind="tags").text
 
 
+def test_activity_is_chosen_by_time(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    now = now_millis()
+    services.listed[1].events = tuple(
+        replace(event(name, LineageKind.TAGGED), time_millis=now - hours * HOUR)
+        for name, hours in (("a", 0.5), ("b", 30), ("c", 24 * 8))
+    )
+    console = Console(services)
+    assert "**3 operations**" in console.open("activity").text
+    assert "**1 operation**" in console.open("activity", ac_when="last hour").text
+    assert "**2 operations**" in console.open("activity", ac_when="last 7 days").text
+
+
 def test_a_job_that_failed_waits_for_who_started_it_until_it_is_run_again(tmp_path: Path) -> None:
     services = air_warehouse(settings(tmp_path))
     sides = {"branch": "fix-delays", "target": "main"}

@@ -1,10 +1,15 @@
-"""Activity: who did what, everywhere, chosen by table, person and kind."""
+"""Activity: who did what, everywhere, chosen by table, person, kind and time."""
 
 import streamlit as st
 
-from branch_console_app import reads
+from branch_console_app import reads, state
 from branch_console_app.models.branches.table_overview import READ_AT_ONCE, newest_tables
-from branch_console_app.models.jobs.activity import Activity, ActivityKind, chosen_activity
+from branch_console_app.models.jobs.activity import (
+    Activity,
+    ActivityKind,
+    ActivityTime,
+    chosen_activity,
+)
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import count, plural
 from branch_console_app.widgets.jobs.feed import show_feed
@@ -37,7 +42,7 @@ def show() -> None:
         st.info("Nothing has happened yet: no ledger has an entry, and no job ran.")
         return
     if not chosen:
-        st.info("Nothing of this table, person and kind. Change the filters above.")
+        st.info("Nothing of this table, person, kind and time. Change the filters above.")
         return
     st.markdown(f"**{plural(len(chosen), 'operation')}**")
     holder = st.container(gap="xxsmall")
@@ -64,4 +69,11 @@ def _chosen(entries: tuple[Activity, ...]) -> list[Activity]:
             "Kind", kinds, index=None, key="ac_kind", bind="query-params", width=180,
             placeholder="Any kind", label_visibility="collapsed",
         )  # fmt: skip
-    return chosen_activity(entries, table=table, person=person, kind=kind)
+        time = st.selectbox(
+            "Time", list(ActivityTime), index=None, key="ac_when", bind="query-params", width=150,
+            placeholder="Any time", label_visibility="collapsed",
+        )  # fmt: skip
+    since = (
+        None if time is None else ActivityTime(time).since_millis(state.now_millis(), state.zone())
+    )
+    return chosen_activity(entries, table=table, person=person, kind=kind, since_millis=since)

@@ -1,6 +1,8 @@
 """The feed: a sentence an operation, which is one with its undo; jobs if no ledger tells."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -14,6 +16,7 @@ from branch_console.procedures.browse.page_values import TableEvents
 from branch_console_app.models.jobs.activity import (
     READING_JOBS,
     ActivityKind,
+    ActivityTime,
     activity_feed,
     chosen_activity,
 )
@@ -135,6 +138,32 @@ def test_table_person_and_kind_choose() -> None:
         "person": ["p", "m"],
         "kind": ["t"],
     }
+
+
+@pytest.mark.parametrize(
+    ("time", "zone", "since"),
+    [
+        (ActivityTime.HOUR, UTC, datetime(2026, 11, 27, 0, 30, tzinfo=UTC)),
+        (ActivityTime.TODAY, UTC, datetime(2026, 11, 27, tzinfo=UTC)),
+        (ActivityTime.TODAY, ZoneInfo("America/New_York"), datetime(2026, 11, 26, 5, tzinfo=UTC)),
+        (ActivityTime.WEEK, UTC, datetime(2026, 11, 20, 1, 30, tzinfo=UTC)),
+    ],
+)
+def test_a_time_begins_on_the_clock_of_who_looks(
+    time: ActivityTime, zone: tzinfo, since: datetime
+) -> None:
+    now = datetime(2026, 11, 27, 1, 30, tzinfo=UTC)
+    found = time.since_millis(int(now.timestamp() * 1000), zone)
+    assert datetime.fromtimestamp(found / 1000, UTC) == since
+    entries = activity_feed(
+        [
+            ledger(
+                event("before", LineageKind.MERGED, found - 1),
+                event("since", LineageKind.MERGED, found),
+            )
+        ]
+    )
+    assert [each.operation for each in chosen_activity(entries, since_millis=found)] == ["since"]
 
 
 def test_titles_name_arguments_that_calls_have() -> None:

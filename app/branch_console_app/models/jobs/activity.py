@@ -7,6 +7,7 @@ by a statement, is still running, or failed.
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from typing import Final, assert_never
 
@@ -30,6 +31,7 @@ CATALOG: Final = "the catalog"
 
 # A name of the console's own, with the id of the operation: its beginning tells it from others.
 _RESCUE_LENGTH: Final = 20
+_HOUR_MILLIS: Final = 3_600_000
 
 
 class ActivityKind(StrEnum):
@@ -42,6 +44,34 @@ class ActivityKind(StrEnum):
     UPKEEP = "maintenance"
     CATALOG = "catalog"
     JOBS = "jobs"
+
+
+class ActivityTime(StrEnum):
+    """The time of entries, to filter by."""
+
+    HOUR = "last hour"
+    TODAY = "today"
+    WEEK = "last 7 days"
+
+    def since_millis(self, now_millis: int, zone: tzinfo | None) -> int:
+        """Return when it begins.
+
+        Args:
+            now_millis: The time.
+            zone: The time zone of the person, whose day it is.
+        """
+        match self:
+            case ActivityTime.TODAY:
+                now = datetime.fromtimestamp(now_millis / 1000, zone or UTC)
+                return (
+                    int(now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()) * 1000
+                )
+            case ActivityTime.HOUR:
+                return now_millis - _HOUR_MILLIS
+            case ActivityTime.WEEK:
+                return now_millis - 7 * 24 * _HOUR_MILLIS
+            case _:
+                assert_never(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,14 +148,16 @@ def chosen_activity(
     table: str | None = None,
     person: str | None = None,
     kind: ActivityKind | None = None,
+    since_millis: int | None = None,
 ) -> list[Activity]:
-    """Return the entries of a table, by a person, of a kind; None takes any."""
+    """Return the entries of a table, by a person, of a kind, from a time on; None takes any."""
     return [
         entry
         for entry in entries
         if table in (None, entry.table)
         and (person is None or person in entry.people)
         and kind in (None, entry.kind)
+        and (since_millis is None or entry.time_millis >= since_millis)
     ]
 
 
