@@ -109,6 +109,15 @@ def day_and_time(millis: int, zone: tzinfo | None = None) -> str:
     return f"{at.day} {at:%b}, {at:%H:%M}"
 
 
+def date_and_time(millis: int, zone: tzinfo | None = None) -> str:
+    """Write a point in time of any year: `25 Nov 2026, 21:58`."""
+    try:
+        at = datetime.fromtimestamp(millis / 1000, tz=zone or UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"{millis} ms"  # as in `moment`
+    return f"{at.day} {at:%b %Y}, {at:%H:%M}"
+
+
 def clock(millis: int, zone: tzinfo | None = None) -> str:
     """Write the time of day."""
     return f"{datetime.fromtimestamp(millis / 1000, tz=zone or UTC):%H:%M:%S}"

@@ -20,6 +20,7 @@ from branch_console.operations.branch_requests import (
 from branch_console.operations.request import Request
 from branch_console.procedures.browse.page_values import BranchItem
 from branch_console_app import reads, state
+from branch_console_app.models.branches.start_labels import snapshot_label, start_tag_label
 from branch_console_app.models.parts.actions import (
     Action,
     DroppedFiles,
@@ -196,28 +197,30 @@ class BranchDialogs:
         self._show(request, label, ":material/healing:", self._branch)
 
     def _pick_start(self, start: Start, source: str, start_at: str | None) -> str | int | None:
-        branch = self._identifier.on_branch(source)
+        branch, zone = self._identifier.on_branch(source), state.zone()
         match start:
             case Start.HEAD | Start.EMPTY:
                 return None
             case Start.TAG:
-                names = [item.name for item in reads.tags(branch)]
-                if not names:
+                tags = {item.name: item for item in reads.tags(branch)}
+                if not tags:
                     st.info(f"{code(source)} has no tag.")
                     return None
                 return st.selectbox(
-                    "Tag", names, index=None, key="do-tag", placeholder="Choose a tag",
+                    "Tag", list(tags), index=None, key="do-tag", placeholder="Choose a tag",
                     filter_mode="contains",
+                    format_func=lambda name: start_tag_label(tags[name], zone),
                 )  # fmt: skip
             case Start.SNAPSHOT:
-                ids = [item.id for item in reads.snapshots(branch) if item.snapshot is not None]
-                wanted = snapshot_id(start_at)
+                readable = (each for each in reads.snapshots(branch) if each.snapshot is not None)
+                items = {item.id: item for item in readable}
+                ids, wanted = list(items), snapshot_id(start_at)
                 return st.selectbox(
                     "Snapshot", ids, index=ids.index(wanted) if wanted in ids else None,
                     key="do-snapshot", placeholder="Choose a snapshot", filter_mode="contains",
+                    format_func=lambda number: snapshot_label(items[number], zone),
                 )  # fmt: skip
             case Start.TIME:
-                zone = state.zone()
                 head = self._items[source].head
                 at = head.time_millis if head else state.now_millis()
                 chosen: datetime | None = st.datetime_input(
