@@ -75,8 +75,10 @@ def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
     expect(_dialog(seen)).to_contain_text("begins at snapshot 14 of fix-delays")
     seen.assert_fits()
     seen.keep_picture("create-branch-light", update=update_screenshots)
-    _run(seen, "Create sandbox")
+    _run_here(seen, "Create sandbox")
     assert flights.head("sandbox").same_as(before)
+    seen.sees("Branch sandbox created.")
+    assert seen.query["branch"] == "sandbox"
 
     seen.turn_to("snapshots", **flights.place, branch="sandbox")
     seen.page.get_by_role("button", name="Tag", exact=True).click()
@@ -88,11 +90,11 @@ def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
     seen.turn_to("branches", **flights.place, branch="sandbox")
     seen.picks("More", "Rename…")
     _fill(seen, "New name", "delays")
-    _run(seen, "Rename to delays")
+    _run_here(seen, "Rename to delays")
     assert "delays" in flights.branches
     assert "sandbox" not in flights.branches
+    assert seen.query["branch"] == "delays"
 
-    seen.turn_to("branches", **flights.place, branch="delays")
     seen.picks("More", "Drop…")
     drop = _dialog(seen).get_by_role("button", name="Drop delays")
     expect(drop).to_be_disabled()
@@ -103,14 +105,14 @@ def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
     night.assert_fits()
     night.keep_picture("drop-branch-dark", update=update_screenshots)
     _dialog(seen).get_by_placeholder("delays").fill("delays")
-    _run(seen, "Drop delays")
+    _run_here(seen, "Drop delays")
     assert "delays" not in flights.branches
-
-    seen.turn_to("branches", **flights.place)
+    assert seen.query["branch"] == "main"
     expect(seen.page.locator(".st-key-rows-dropped")).to_contain_text("delays")
-    seen.page.get_by_role("button", name="Restore").click()
-    _run(seen, "Undo")
+    seen.page.get_by_role("button", name="Undo", exact=True).click()
+    _run_here(seen, "Undo")
     assert flights.head("delays").same_as(before)
+    assert seen.query["branch"] == "delays"
     tags = flights.services.tags(flights.identifier.on_branch("delays"))
     assert "checked" in [item.name for item in tags]
 
@@ -123,14 +125,14 @@ def test_going_back_from_a_job_leads_to_the_page_that_asked_for_it(
     visit: NewVisit, working_console: RunningConsole, flights: OwnTable
 ) -> None:
     seen = visit(working_console)
-    seen.turn_to("branches", **flights.place, branch="fix-delays", br_axis="time")
+    seen.turn_to("snapshots", **flights.place, branch="fix-delays", sn_axis="time")
     before = seen.query
-    seen.page.get_by_role("button", name="Create branch").click()
-    _fill(seen, "Name", "sandbox")
-    _run(seen, "Create sandbox")
+    seen.page.get_by_role("button", name="Tag", exact=True).click()
+    _fill(seen, "Name", "checked")
+    _run(seen, "Create tag checked")
     for _ in ("as it stands", "opened anew"):
         seen.page.go_back()
-        seen.page.wait_for_url("**/branches?**br_axis=time**")
+        seen.page.wait_for_url("**/snapshots?**sn_axis=time**")
         seen.settle()
         assert seen.query == before
         expect(_dialog(seen)).to_have_count(0)
@@ -163,14 +165,14 @@ def test_a_branch_begins_at_a_time_whose_snapshot_is_named_or_at_nothing(
     # A click beside the calendar closes it.
     _dialog(seen).get_by_label("Name").click()
     expect(_dialog(seen)).to_contain_text(f"begins at snapshot {before.id} of main")
-    _run(seen, "Create then")
+    _run_here(seen, "Create then")
     assert flights.head("then").same_as(before.identity)
 
     seen.turn_to("branches", **flights.place, branch="main", do="create-branch")
     _fill(seen, "Name", "afresh")
     _dialog(seen).get_by_text("empty", exact=True).click()
     expect(_dialog(seen)).to_contain_text("An empty branch has no base.")
-    _run(seen, "Create afresh")
+    _run_here(seen, "Create afresh")
     assert flights.branches["afresh"].head is None
     seen.turn_to("merge", **flights.place, source="afresh", how="ff")
     expect(seen.page.locator(".st-key-merge-merge button")).to_have_count(0)
@@ -236,7 +238,7 @@ def test_a_branch_whose_base_tag_is_gone_is_marked_and_pinned_again_or_told_what
     expect(_dialog(seen)).to_contain_text(f"Tag '{base}' on main keeps snapshot")
     seen.assert_fits()
     seen.keep_picture("pin-branch-light", update=update_screenshots)
-    _run(seen, "Pin fix-delays")
+    _run_here(seen, "Pin fix-delays")
     assert tag.read_bytes() == before
     seen.turn_to("branches", **flights.place, branch="fix-delays").sees("healthy", within=card)
 
@@ -261,15 +263,12 @@ def test_main_is_replaced_under_its_typed_name_and_undo_brings_every_byte_back(
     expect(button).to_be_enabled()
     seen.assert_fits()
     seen.keep_picture("replace-main-light", update=update_screenshots)
-    button.click()
-    seen.runs_job()
+    seen.runs_here(button.click)
     source = flights.head("backfill-2013-12")
     assert flights.head("main").same_as(source)
 
-    seen.link("Receipt").click()
-    seen.page.wait_for_url("**/receipt?**")
-    seen.settle().page.get_by_role("button", name="Undo", exact=True).click()
-    _run(seen, "Undo")
+    seen.page.get_by_role("button", name="Undo", exact=True).click()
+    _run_here(seen, "Undo")
     assert _metadata_of_main(flights.folder) == before
 
 
@@ -283,10 +282,19 @@ def _fill(seen: Visit, label: str, text: str) -> None:
 
 def _run(seen: Visit, button: str) -> None:
     """Press the button of a form, follow its job to the end."""
+    _press(seen, button)
+    seen.runs_job()
+
+
+def _run_here(seen: Visit, button: str) -> None:
+    """Press the button of a form on Branches, which tells there that it is done."""
+    seen.runs_here(lambda: _press(seen, button))
+
+
+def _press(seen: Visit, button: str) -> None:
     pressed = _dialog(seen).get_by_role("button", name=button, exact=True)
     expect(pressed).to_be_enabled()
     pressed.click()
-    seen.runs_job()
 
 
 def _metadata_of_main(folder: Path) -> dict[str, bytes]:

@@ -34,8 +34,7 @@ def test_what_a_page_does_its_lines_do(
     dialog = seen.page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("sandbox")
     pairs.append(lines_under(dialog))
-    dialog.get_by_role("button", name="Create sandbox").click()
-    seen.runs_job()
+    seen.runs_here(dialog.get_by_role("button", name="Create sandbox").click)
 
     seen.turn_to("merge", **flights, source="fix-delays", how="ff", tab="details")
     pairs.append(lines_under(page))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -276,6 +277,19 @@ class Visit:
         self.page.wait_for_url("**/job?**")
         self.sees("is done.")
         return self.query["id"]
+
+    def runs_here(self, click: Callable[[], None]) -> str:
+        """Confirm an act, and wait until the page tells that it is done; return its job's id."""
+        before = self.query.get("act")
+        click()
+        self.waits_for(
+            "before => ![null, before].includes(new URL(location).searchParams.get('act'))",
+            arg=before,
+        )
+        job_id = self.query["act"]
+        self.page.locator(f".st-key-line-act-{job_id}").wait_for()
+        self.settle()
+        return job_id
 
     def click_mark(self, trace: str, number: int) -> Visit:
         """Click a mark of a chart, by the name of its trace."""

@@ -44,6 +44,7 @@ from branch_console_app.widgets.branches.lane_names import LaneName, show_lane_n
 from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
 from branch_console_app.widgets.maintenance.rescue import release_dialogs
 from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.act_here import act_here, follow_act, show_act
 from branch_console_app.widgets.parts.dialogs import offer, show_dialog
 from branch_console_app.widgets.parts.lost_branch import show_no_branch
 from branch_console_app.widgets.parts.problem import guarded, show_no_snapshot
@@ -68,6 +69,7 @@ _COLUMNS = (_NAME, _VERSUS, _FILES, _FORK, _HEAD, _AGE, _OWNER)
 
 def show() -> None:
     """Draw the page."""
+    follow_act()
     picked = pick_table(PageName.BRANCHES)
     if picked is None:
         return
@@ -90,6 +92,7 @@ def show() -> None:
             kind=ErrorKind.BRANCH_NOT_FOUND,
         )
     show_table_header(identifier, summary, PageName.BRANCHES)
+    show_act(identifier)
     tracks = tracks_of(graph)
     checks = reads.head_checks(identifier, {name: item.head for name, item in items.items()})
     _show_controls(list(items))
@@ -104,8 +107,8 @@ def show() -> None:
     show_dialog(
         {
             **BranchDialogs(identifier, items, here()).all(),
-            **undo_dialogs(identifier, here()),
-            **release_dialogs(identifier, here()),
+            **undo_dialogs(identifier, here(), start=act_here),
+            **release_dialogs(identifier, here(), act_here),
         }
     )
     show_same_as("branches", identifier.table_name, "--versus", versus)

@@ -6,7 +6,7 @@ from contextlib import suppress
 import streamlit as st
 
 from branch_console.errors import NotFound, PaimonError
-from branch_console.format.identifier import Identifier
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.call.permissions import Role
@@ -34,6 +34,7 @@ from branch_console_app.models.parts.wording import (
 )
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
+from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
 from branch_console_app.widgets.compare.job import link_to_comparison
 from branch_console_app.widgets.jobs.merged_objects import show_merged_objects_of
 from branch_console_app.widgets.jobs.run_again import (
@@ -43,6 +44,7 @@ from branch_console_app.widgets.jobs.run_again import (
     why_not_again,
 )
 from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.act_here import branch_after, offer_undo
 from branch_console_app.widgets.parts.confirm import lacks_role
 from branch_console_app.widgets.parts.dialogs import show_dialog
 from branch_console_app.widgets.parts.gates import show_judgement
@@ -187,7 +189,8 @@ def show_job() -> None:
         show_judgement(job)
     _show_commands(job, place)
     show_log()
-    show_dialog(again_dialogs(job, place_of(job)))
+    table = _table_of(job)
+    show_dialog({**again_dialogs(job, place_of(job)), **undo_dialogs(table, place_of(job))})
 
 
 def _show_title(job: JobView) -> None:
@@ -291,6 +294,8 @@ def _show_commands(job: JobView, place: Location) -> None:
                 PageName.RECEIPT, "Receipt", place_of(job), view={"id": job.receipt_id},
                 icon=":material/receipt_long:",
             )  # fmt: skip
+        if job.state is JobState.DONE:
+            offer_undo(job, _table_of(job))
         if job.state.can_cancel and not job.state.is_over:
             st.button(
                 "Cancel", icon=":material/cancel:", key="job-cancel", on_click=_cancel,
@@ -307,8 +312,7 @@ def _show_commands(job: JobView, place: Location) -> None:
             show_again(job, place_of(job), refused)
         _show_way_back(job)
         link_to_comparison(job, place_of(job))
-        if place_of(job).table:
-            state.link(PageName.BRANCHES, "Branches", place_of(job), icon=":material/account_tree:")
+        _link_to_branch(job)
         home = Location(warehouse=place.warehouse)
         state.link(PageName.JOBS, "All jobs", home, icon=":material/checklist:")
     offers = (
@@ -320,6 +324,24 @@ def _show_commands(job: JobView, place: Location) -> None:
     # Several buttons may ask for the same role, which is told once.
     for text in dict.fromkeys(reason for reason, is_shown in offers if reason and is_shown):
         st.caption(text)
+
+
+def _table_of(job: JobView) -> Identifier | None:
+    """Return the table that a job is about, on main; None if it is about none."""
+    name = place_of(job).full_table
+    return None if name is None else Identifier.parse(name)
+
+
+def _link_to_branch(job: JobView) -> None:
+    """Lead to the branch that the job leaves to look at, by its present name."""
+    place, table = place_of(job), _table_of(job)
+    if table is None:
+        return
+    branch = MAIN_BRANCH
+    with suppress(PaimonError):
+        branch = branch_after(job, table)
+    label = "Branches" if branch == MAIN_BRANCH else f"Branch {code(shortened(branch, 30))}"
+    state.link(PageName.BRANCHES, label, place.at_branch(branch), icon=":material/account_tree:")
 
 
 def _show_way_back(job: JobView) -> None:

@@ -42,7 +42,7 @@ def receipt_title(receipt: Receipt, undone: Receipt | None = None) -> str:
         undone: The receipt of the operation that it undid; None if it is no undo, or that receipt
             is gone.
     """
-    call = _call_of(receipt)
+    call = call_of_receipt(receipt)
     if call is None:
         # A later release wrote a statement that this one cannot read.
         return f"Receipt {short_id(receipt.operation_id)}"
@@ -53,7 +53,7 @@ def receipt_title(receipt: Receipt, undone: Receipt | None = None) -> str:
 
 def reason_of(receipt: Receipt) -> str | None:
     """Return the reason that somebody gave for an operation; None if nobody gave one."""
-    call = _call_of(receipt)
+    call = call_of_receipt(receipt)
     if call is None:
         return None
     try:
@@ -67,7 +67,7 @@ def reason_of(receipt: Receipt) -> str | None:
 
 def undone_operation(receipt: Receipt) -> str | None:
     """Return the id of the operation that an operation undid; None if it was no undo."""
-    call = _call_of(receipt)
+    call = call_of_receipt(receipt)
     if call is None or call.procedure != UndoRequest.procedure:
         return None
     try:
@@ -76,7 +76,8 @@ def undone_operation(receipt: Receipt) -> str | None:
         return None  # a later release wrote arguments that this one does not know
 
 
-def _call_of(receipt: Receipt) -> Statement | None:
+def call_of_receipt(receipt: Receipt) -> Statement | None:
+    """Return what an operation ran; None if a later release wrote it in words of its own."""
     try:
         (call,) = parse_statements(receipt.statement)
     except (PaimonError, ValueError):

@@ -33,6 +33,7 @@ from branch_console_app.models.parts.actions import (
 )
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code, plain
+from branch_console_app.widgets.parts.act_here import act_here
 from branch_console_app.widgets.parts.confirm import reason_field
 from branch_console_app.widgets.parts.dialogs import Dialogs
 from branch_console_app.widgets.parts.preview import show_command
@@ -103,7 +104,7 @@ class BranchDialogs:
         )
         form = Form.of(request, f"Create {plain(name)}", ":material/add:")
         form = replace(form, arguments={**form.arguments, **where})
-        show_command(form, self._place.at_branch(name))
+        show_command(form, self._place.at_branch(name), act_here)
 
     def rename(self, _: str | None) -> None:
         """Draw the form of a new name."""
@@ -235,4 +236,4 @@ class BranchDialogs:
         return names.index(branch) if branch in names else 0
 
     def _show(self, request: Request, label: str, icon: str, branch: str) -> None:
-        show_command(Form.of(request, label, icon), self._place.at_branch(branch))
+        show_command(Form.of(request, label, icon), self._place.at_branch(branch), act_here)

@@ -17,7 +17,7 @@ from branch_console_app.widgets.maintenance.storage import read_storage
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.confirm import reason_field
 from branch_console_app.widgets.parts.dialogs import Dialogs, offer
-from branch_console_app.widgets.parts.preview import show_command
+from branch_console_app.widgets.parts.preview import Start, show_command
 from branch_console_app.widgets.parts.rows import Column
 
 _PER_PAGE = 15
@@ -53,8 +53,14 @@ def show_rescue(identifier: Identifier, summary: TableSummary, place: Location) 
             _show_line(number, line, place)
 
 
-def release_dialogs(identifier: Identifier, place: Location) -> Dialogs:
-    """Title and drawing of the dialog of a release; the branch comes with the address."""
+def release_dialogs(identifier: Identifier, place: Location, start: Start | None = None) -> Dialogs:
+    """Title and drawing of the dialog of a release; the branch comes with the address.
+
+    Args:
+        identifier: The table.
+        place: The location that the job page keeps.
+        start: Starts the release; None starts it and moves on to its job.
+    """
 
     def draw(branch: str | None) -> None:
         if branch is None:
@@ -64,7 +70,7 @@ def release_dialogs(identifier: Identifier, place: Location) -> Dialogs:
             table=identifier.table_name, branch=branch, reason=reason_field()
         )
         label = f"Release {plain(shortened(branch, 30))}"
-        show_command(Form.of(request, label, ":material/delete_forever:"), place)
+        show_command(Form.of(request, label, ":material/delete_forever:"), place, start)
 
     return {Action.RELEASE: ("Release a rescue branch", draw)}
 
