@@ -56,7 +56,7 @@ def test_a_created_branch_is_told_where_it_was_asked_for(services: PretendServic
     assert page.at.query_params["branch"] == "sandbox"
     assert "Branch `sandbox` created." in page.text
     assert any(label == "Receipt" and job_id in query for label, query in page.links())
-    assert page.has_button("drop-act")
+    assert page.has_button("instead-act")
 
 
 @pytest.mark.usefixtures("patient")

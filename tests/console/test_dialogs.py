@@ -351,6 +351,45 @@ def test_a_protected_branch_says_so_and_offers_to_be_freed(services: PretendServ
     assert services.asked[-1].arguments["protected"] is False
 
 
+@pytest.mark.parametrize("do", ["rename-branch", "drop-branch"])
+def test_what_a_protection_bars_leads_to_the_dialog_that_lifts_it(
+    do: str, services: PretendServices
+) -> None:
+    branches = services.listed[1].branches
+    rule = LineageEvent(
+        id="p", branch="fix-*", operation_id="c" * 32, actor="grace", kind=LineageKind.PROTECTED,
+        time_millis=NOW,
+    )  # fmt: skip
+    name = do.replace("-", "_")
+    barred = preview(name, blocks("It is protected.", ErrorKind.PROTECTED))
+    services.previews[name] = barred
+    # An archived branch has this code too, and no rule that could be lifted.
+    page = fill_rename(opened(services, do)) if do == "rename-branch" else opened(services, do)
+    assert not page.has_button("way-out-protect-branch")
+    branches["fix-delays"] = replace(branches["fix-delays"], protection=rule)
+    page.run().click("way-out-protect-branch")
+    assert page.at.query_params["do"] == "protect-branch"
+    assert services.asked[-1].arguments["protected"] is False
+
+
+@pytest.mark.parametrize(
+    ("do", "key", "reason"),
+    [
+        ("create-branch", "create_branch", "Type a name first."),
+        ("rename-branch", "rename_branch", "Type a name first."),
+        ("create-tag", "create_tag", "Type a name first."),
+        ("cherry-pick", "cherry_pick", "Choose a branch first."),
+    ],
+)
+def test_the_button_of_a_form_is_there_before_it_is_filled_in(
+    do: str, key: str, reason: str, services: PretendServices
+) -> None:
+    page = opened(services, do, what="9")
+    assert page.at.button(key=f"unfilled-{key}").disabled
+    assert reason in page.text
+    assert not page.has_button(f"run-{key}")
+
+
 def test_cutting_history_back_is_asked_for(services: PretendServices) -> None:
     services.previews["rollback"] = preview("rollback", role=Role.OPERATOR)
     page = opened(services, "rollback", what="9")

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
+from branch_console.errors import ErrorKind
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.operations.branch_requests import (
     CreateBranchRequest,
@@ -36,7 +37,7 @@ from branch_console_app.models.parts.wording import code, plain
 from branch_console_app.widgets.parts.act_here import act_here
 from branch_console_app.widgets.parts.confirm import reason_field
 from branch_console_app.widgets.parts.dialogs import Dialogs
-from branch_console_app.widgets.parts.preview import show_command
+from branch_console_app.widgets.parts.preview import show_command, show_unfilled
 
 
 class BranchDialogs:
@@ -94,6 +95,8 @@ class BranchDialogs:
                 icon=":material/warning:",
             )
         if not name or problem or where is None:
+            reason = _missing_name(name, problem) or f"Choose a {start} first."
+            show_unfilled(CreateBranchRequest.procedure, "Create branch", ":material/add:", reason)
             return
         request = CreateBranchRequest(
             table=self._table,
@@ -124,8 +127,11 @@ class BranchDialogs:
             update_options=updates,
             reason=reason_field(),
         )
-        if name and not problem:
+        missing = _missing_name(name, problem)
+        if missing is None:
             self._show(request, f"Rename to {plain(name)}", ":material/edit:", name)
+        else:
+            show_unfilled(request.procedure, "Rename", ":material/edit:", missing)
 
     def protect(self, _: str | None) -> None:
         """Draw the form of a rule: by name or by pattern, made or taken back."""
@@ -141,9 +147,11 @@ class BranchDialogs:
             help="A pattern such as release-\\* holds for branches to come, too.",
         )  # fmt: skip
         reason = reason_field()
-        if not pattern:
-            return
         is_new = wish == wishes[0]
+        if not pattern:
+            label, missing = "Protect" if is_new else "Free", "Type a branch or a pattern first."
+            show_unfilled(ProtectBranchRequest.procedure, label, ":material/lock:", missing)
+            return
         request = ProtectBranchRequest(
             table=self._table, branch=pattern, protected=is_new, reason=reason
         )
@@ -236,4 +244,14 @@ class BranchDialogs:
         return names.index(branch) if branch in names else 0
 
     def _show(self, request: Request, label: str, icon: str, branch: str) -> None:
-        show_command(Form.of(request, label, icon), self._place.at_branch(branch), act_here)
+        ways_out = {}
+        is_barred = isinstance(request, DropBranchRequest | RenameBranchRequest)
+        if is_barred and self._items[self._branch].protection is not None:
+            ways_out[ErrorKind.PROTECTED] = (Action.PROTECT, "Remove the protection…")
+        form, place = Form.of(request, label, icon), self._place.at_branch(branch)
+        show_command(form, place, act_here, ways_out)
+
+
+def _missing_name(name: str, problem: str | None) -> str | None:
+    """Say why a form lacks the name that it needs; None if it has it."""
+    return "Type a name first." if not name else problem and "Choose another name."

@@ -11,7 +11,7 @@ from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import plain
 from branch_console_app.widgets.parts.confirm import reason_field
 from branch_console_app.widgets.parts.dialogs import Dialogs
-from branch_console_app.widgets.parts.preview import show_command
+from branch_console_app.widgets.parts.preview import show_command, show_unfilled
 from branch_console_app.widgets.parts.problem import show_no_snapshot
 
 
@@ -40,7 +40,11 @@ def snapshot_dialogs(identifier: Identifier, others: Sequence[str], place: Locat
             filter_mode="contains",
         )  # fmt: skip
         reason = reason_field()
+        label = f"Pick snapshot {snapshot}"
         if target is None:
+            show_unfilled(
+                CherryPickRequest.procedure, label, ":material/move_down:", "Choose a branch first."
+            )
             return
         request = CherryPickRequest(
             table=identifier.table_name,
@@ -49,8 +53,7 @@ def snapshot_dialogs(identifier: Identifier, others: Sequence[str], place: Locat
             target=target,
             reason=reason,
         )
-        label = f"Pick snapshot {snapshot} onto {plain(target)}"
-        form = Form.of(request, label, ":material/move_down:")
+        form = Form.of(request, f"{label} onto {plain(target)}", ":material/move_down:")
         show_command(form, place.at_branch(target))
 
     name = plain(identifier.branch)

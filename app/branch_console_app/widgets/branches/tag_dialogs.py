@@ -19,7 +19,7 @@ from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code, plain
 from branch_console_app.widgets.parts.confirm import reason_field
 from branch_console_app.widgets.parts.dialogs import Dialogs
-from branch_console_app.widgets.parts.preview import show_command
+from branch_console_app.widgets.parts.preview import show_command, show_unfilled
 from branch_console_app.widgets.parts.problem import show_no_snapshot
 
 _ADDS = "add a snapshot with its content"
@@ -66,8 +66,11 @@ class TagDialogs:
         if name and (moves or not taken):
             label = f"{'Move' if moves else 'Create'} tag {plain(name)}"
             self._show(request, label, ":material/sell:")
-        elif taken:
-            st.caption(f"There is a tag {code(name)} already. Choose another name, or move it.")
+        else:
+            missing = "Type a name first."
+            if taken:
+                missing = f"There is a tag {code(name)} already. Choose another name, or move it."
+            show_unfilled(request.procedure, "Create tag", ":material/sell:", missing)
 
     def delete(self, tag: str | None) -> None:
         """Draw the consequences of taking a name away."""

@@ -1,5 +1,7 @@
 """The forms of a branch of the catalog: create, drop."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from branch_console.operations.catalog_requests import (
@@ -13,7 +15,7 @@ from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code, plain
 from branch_console_app.widgets.parts.confirm import reason_field
 from branch_console_app.widgets.parts.dialogs import Dialogs
-from branch_console_app.widgets.parts.preview import show_command
+from branch_console_app.widgets.parts.preview import show_command, show_unfilled
 
 _CATALOG = "The whole catalog"
 _DATABASES = "Some databases"
@@ -73,9 +75,9 @@ class CatalogDialogs:
         owner = left.text_input("Owner", key="do-owner", help=asked.help_of("owner"))
         with right:
             reason = reason_field()
-        if not name or problem or (scope == _DATABASES and not databases):
-            return
-        if scope == _TABLES and not tables.strip():
+        missing = _missing(name, problem, scope, databases, tables)
+        if missing is not None:
+            show_unfilled(asked.procedure, "Create branch", ":material/add:", missing)
             return
         request = asked(
             branch=name,
@@ -99,3 +101,16 @@ class CatalogDialogs:
 
     def _show(self, request: Request, label: str, icon: str) -> None:
         show_command(Form.of(request, label, icon), self._place)
+
+
+def _missing(
+    name: str, problem: str | None, scope: str, databases: Sequence[str], tables: str
+) -> str | None:
+    """Say what the form of a new branch lacks; None if it is filled in."""
+    if not name:
+        return "Type a name first."
+    if problem:
+        return "Choose another name."
+    if scope == _DATABASES and not databases:
+        return "Choose a database first."
+    return "Name a table first." if scope == _TABLES and not tables.strip() else None

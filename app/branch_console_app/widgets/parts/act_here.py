@@ -13,7 +13,7 @@ import streamlit as st
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobState, JobView
-from branch_console.operations.branch_requests import CreateBranchRequest
+from branch_console.operations.branch_requests import CreateBranchRequest, ProtectBranchRequest
 from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.sql.statement import Statement
@@ -35,6 +35,11 @@ _ACT: Final = "act"
 # A worker that has to be started takes some of it.
 _PATIENCE_MILLIS: Final = 10_000
 _FOLLOW_SECONDS: Final = 0.5
+# What has no undo is taken back by an act of its own, on the branch that is shown then.
+_INSTEAD_OF_UNDO: Final = {
+    CreateBranchRequest.procedure: (Action.DROP, "Drop…", ":material/delete:"),
+    ProtectBranchRequest.procedure: (Action.PROTECT, "Protection…", ":material/lock:"),
+}
 
 
 def act_here(procedure: str, arguments: Mapping[str, Argument], plan_id: str) -> None:
@@ -132,9 +137,9 @@ def _show_done(job: JobView, identifier: Identifier) -> None:
         horizontal=True, gap="small", vertical_alignment="center", key=f"line-act-{job.id}"
     ):
         st.success(words, icon=":material/check:", width="stretch")
-        if job.name == CreateBranchRequest.procedure:
-            # A branch is taken back as it is dropped: whatever it holds by then is kept.
-            offer(Action.DROP, "Drop…", icon=":material/delete:", key="drop-act")
+        if job.name in _INSTEAD_OF_UNDO:
+            action, label, icon = _INSTEAD_OF_UNDO[job.name]
+            offer(action, label, icon=icon, key="instead-act")
         else:
             offer_undo(job, identifier)
         if job.receipt_id is not None:

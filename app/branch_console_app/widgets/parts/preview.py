@@ -6,11 +6,12 @@ from typing import TypeAlias
 
 import streamlit as st
 
+from branch_console.errors import ErrorKind
 from branch_console.operations.agreement import Agreement
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.consequence import Consequence, Preview, Weight
 from branch_console_app import reads, state
-from branch_console_app.models.parts.actions import Form
+from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.command_line import PREVIEWED, command_words
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code, plain, prose
@@ -24,6 +25,7 @@ from branch_console_app.widgets.parts.confirm import (
     start_once,
     typed_name,
 )
+from branch_console_app.widgets.parts.dialogs import open_dialog
 from branch_console_app.widgets.parts.problem import guarded
 from branch_console_app.widgets.parts.same_as import show_same_as
 
@@ -40,13 +42,19 @@ Start: TypeAlias = Callable[[str, Mapping[str, Argument], str], None]
 """Starts a procedure with its arguments; the last is the id of the preview that was seen."""
 
 
-def show_command(form: Form, place: Location, start: Start | None = None) -> None:
+def show_command(
+    form: Form,
+    place: Location,
+    start: Start | None = None,
+    ways_out: Mapping[ErrorKind, tuple[Action, str]] | None = None,
+) -> None:
     """Draw what a filled-in form would do, and the button that does it.
 
     Args:
         form: The command.
         place: The location that the job page keeps.
         start: Starts the command; None starts it and moves on to its job.
+        ways_out: The dialogs of the page that remove what is in the way, with their labels.
     """
     with guarded("The preview failed. Nothing was changed."):
         # One dialog is open at a time: another one begins with an empty field.
@@ -59,12 +67,30 @@ def show_command(form: Form, place: Location, start: Start | None = None) -> Non
             _show_stale()
             return
         show_preview(preview)
+        _offer_ways_out(preview, ways_out or {})
         if preview.can_run:
             # The button starts a job of this id, which is the id of the operation.
             _show_rescue(preview, idempotency_key(form.procedure, preview.plan_id))
         ask_for_reason(preview, form.procedure)
         show_button(preview, form, place, start=start)
         show_same_command(form, preview.typed_name)
+
+
+def show_unfilled(procedure: str, label: str, icon: str, reason: str) -> None:
+    """Draw the button of a form that is not filled in yet, disabled with the reason."""
+    st.button(
+        label, type="primary", icon=icon, disabled=True, help=reason, key=f"unfilled-{procedure}"
+    )
+    st.caption(reason)
+
+
+def _offer_ways_out(preview: Preview, ways_out: Mapping[ErrorKind, tuple[Action, str]]) -> None:
+    kinds = {each.kind for each in preview.consequences if each.weight is Weight.BLOCKS}
+    for kind, (action, label) in ways_out.items():
+        # A dialog draws itself alone: another one needs the whole page.
+        if kind in kinds and st.button(label, key=f"way-out-{action}", icon=":material/healing:"):
+            open_dialog(action)
+            st.rerun()
 
 
 def _show_rescue(preview: Preview, operation_id: str) -> None:
