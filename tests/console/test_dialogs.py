@@ -241,6 +241,7 @@ def test_the_same_command_for_other_surfaces_asks_for_the_name_too(
     text = opened(services, "drop-branch").unfold("same_as_drop-branch").text
     assert "branch-console drop-branch air.flights fix-delays --confirm fix-delays" in text
     assert "CALL sys.drop_branch(branch => 'fix-delays', table => 'air.flights');" in text
+    assert "Spark and Flink have procedures of their own" in text
 
 
 def test_a_long_list_of_details_is_cut(services: PretendServices) -> None:

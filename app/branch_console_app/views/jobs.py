@@ -21,6 +21,7 @@ from branch_console_app.models.jobs.job_titles import (
 )
 from branch_console_app.models.jobs.run_again import Again, way_again
 from branch_console_app.models.jobs.target_words import target_words
+from branch_console_app.models.parts.command_line import PREVIEWED
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import (
     age,
@@ -58,6 +59,7 @@ from branch_console_app.widgets.parts.job_status import (
 from branch_console_app.widgets.parts.location import show_location
 from branch_console_app.widgets.parts.problem import guarded, show_problem
 from branch_console_app.widgets.parts.rows import Column
+from branch_console_app.widgets.parts.same_as import RUN_BY_CONSOLE
 from branch_console_app.widgets.parts.table_picker import here, is_open_warehouse
 
 _PER_PAGE = 25
@@ -224,6 +226,8 @@ def _show_live(job_id: str, offered: tuple[bool, bool, bool]) -> None:
     with right, st.container(border=True, key="card-job"):
         rows.facts("job", _facts(job))
         st.code(job.statement, language="sql", wrap_lines=True)
+        if job.name in PREVIEWED:
+            st.caption(RUN_BY_CONSOLE)
 
 
 def _facts(job: JobView) -> list[tuple[str, str]]:

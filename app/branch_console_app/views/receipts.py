@@ -37,7 +37,7 @@ from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.dialogs import offer, show_dialog
 from branch_console_app.widgets.parts.location import show_location
 from branch_console_app.widgets.parts.problem import show_problem
-from branch_console_app.widgets.parts.same_as import show_same_as
+from branch_console_app.widgets.parts.same_as import RUN_BY_CONSOLE, show_same_as
 from branch_console_app.widgets.parts.table_picker import here, is_open_warehouse
 
 
@@ -130,6 +130,7 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
         )
     st.caption("Statement")
     st.code(receipt.statement, language="sql", wrap_lines=True)
+    st.caption(RUN_BY_CONSOLE)
     show_same_as("receipt", receipt.operation_id)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if chance.obstacle is None:
