@@ -14,7 +14,9 @@ from branch_console.jobs.progress import JobState, JobView, WorkerView
 from branch_console.sql.answer import Answer, StateRead
 from branch_console_app.models.parts.query_answer import (
     Asked,
+    branches_read,
     for_screen,
+    session_words,
     tables_named,
     text_for_address,
     to_csv,
@@ -264,6 +266,7 @@ def test_an_answer_tells_rows_time_states_and_notes(services: PretendServices) -
     text = page.text.replace("\\", "")
     assert "**at least 1,500 rows** in 1.2 s" in text
     assert "`air.flights` on `dev` at snapshot 7 (v1)" in text
+    assert "`air.planes` on `main`" in text
     assert "air.planes has no branch `dev`: main is read." in text
     assert "The first 1,000 rows; the files hold 1,500." in text
     assert "== Physical Plan ==" in text
@@ -306,6 +309,53 @@ def test_what_a_job_says_of_itself_is_the_statement() -> None:
         "c.d",
     ]
     assert tables_named("SELECT * FRM") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "branch", "read", "words"),
+    [
+        ("SELECT * FROM air.flights", "main", ("main",), None),
+        (
+            "SELECT * FROM air.flights",
+            "dev",
+            ("dev",),
+            "Reads `air.flights` on `dev`, the branch chosen above.",
+        ),
+        ("SELECT * FROM air.`flights$branch_main`", "dev", ("main",), None),
+        (
+            "SELECT * FROM air.flights a, air.`flights$branch_fix` b, air.planes c",
+            "dev",
+            ("dev", "fix"),
+            "Reads `air.flights` on `dev`, the branch chosen above; `air.planes`, without this "
+            "branch, on `main`.",
+        ),
+        ("SELECT 1", "dev", ("dev",), None),
+        ("SELECT * FRM", "dev", ("dev",), None),
+    ],
+)
+def test_a_query_says_which_branches_it_reads(
+    text: str, branch: str, read: tuple[str, ...], words: str | None
+) -> None:
+    asked = Asked(text=text, branch=branch)
+    assert branches_read(asked) == read
+    assert session_words(asked, {"air.flights": ("dev", "fix"), "air.planes": ()}) == words
+
+
+def test_the_page_says_what_is_read_on_the_branch_above(services: PretendServices) -> None:
+    page = Console(services).open("sql", q="SELECT * FROM air.flights", branch="fix-delays")
+    assert "Reads `air.flights` on `fix-delays`, the branch chosen above." in page.text
+    named = "SELECT * FROM air.`flights$branch_main`"
+    page = Console(services).open("sql", q=named, branch="fix-delays")
+    assert "the branch chosen above" not in page.text
+
+
+def test_the_history_names_the_branch_that_a_query_names(services: PretendServices) -> None:
+    text = "USE BRANCH `dev`; SELECT * FROM air.`flights$branch_backfill`"
+    services.known_jobs["9f2a00"] = job("9f2a00", state=JobState.DONE, statement=text, name="query")
+    page = Console(services).open("sql", branch="dev")
+    lines = page.text.splitlines()
+    assert "backfill" in lines
+    assert "dev" not in lines
 
 
 def test_values_are_shown_and_taken_away_as_they_are() -> None:

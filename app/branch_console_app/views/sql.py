@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import suppress
 
 import streamlit as st
 
@@ -19,11 +20,21 @@ from branch_console_app.models.jobs.job_titles import job_title
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.query_answer import (
     Asked,
+    branches_read,
     role_of,
+    session_words,
     tables_named,
     text_for_address,
 )
-from branch_console_app.models.parts.wording import age, code, duration, plain, prose, shortened
+from branch_console_app.models.parts.wording import (
+    age,
+    code,
+    duration,
+    listed,
+    plain,
+    prose,
+    shortened,
+)
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.widgets.jobs.query_answer import show_answer
@@ -142,6 +153,7 @@ def _show_editor(place: Location, job: JobView | None) -> tuple[str, str]:
                 "Run", key="sql-run", type="primary", icon=":material/play_arrow:"
             )
     statement = _without_end(text)
+    _show_session(Asked(text=statement, branch=branch))
     if is_run:
         _run(statement, branch, place)
     elif state.value_of(_ASKED) == (statement, branch):
@@ -167,6 +179,17 @@ def _pick_branch(place: Location, text: str) -> str:
         "has no such branch",
     )  # fmt: skip
     return current
+
+
+def _show_session(asked: Asked) -> None:
+    """Say what is read on the branch that is chosen, which the statement does not name."""
+    branches = {}
+    for table in tables_named(asked.text):
+        with suppress(PaimonError):
+            branches[table.table_name] = reads.table(table).branches
+    words = session_words(asked, branches)
+    if words is not None:
+        st.caption(words)
 
 
 def _change_branch(key: str) -> None:
@@ -344,7 +367,8 @@ def _show_past(number: int, job: JobView, place: Location) -> None:
         there = place.at_branch(asked.branch)
         view = {"q": text_for_address(asked.text), "id": job.id}
         state.link(PageName.SQL, code(shortened(asked.line, _LONGEST_LINE)), there, view=view)
-    rows.text(cells[_BRANCH], _BRANCH, plain(shortened(asked.branch, 20)))
+    read = listed([plain(shortened(each, 20)) for each in branches_read(asked)], most=2)
+    rows.text(cells[_BRANCH], _BRANCH, read)
     rows.text(cells[_WHEN], _WHEN, age(job.created_millis, state.now_millis()))
     end = job.finished_millis if job.finished_millis is not None else state.now_millis()
     rows.text(cells[_TOOK], _TOOK, duration(end - job.created_millis))

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -18,10 +19,10 @@ from branch_console.operations.statement_requests import QueryRequest
 from branch_console.procedures.call.permissions import Role
 from branch_console.sql.answer import Answer, StateRead
 from branch_console.sql.parser import parse_statements
-from branch_console.sql.query import parse_query
+from branch_console.sql.query import TableReference, parse_query
 from branch_console.sql.statement import QUERY
 from branch_console.sql.tables import TableStatementKind
-from branch_console_app.models.parts.wording import code, duration, plain, plural
+from branch_console_app.models.parts.wording import code, duration, listed, plain, plural
 
 SHOWN_ROWS: Final = 1_000
 """Rows of an answer that the page draws."""
@@ -67,12 +68,53 @@ def text_for_address(text: str) -> str | None:
 
 def tables_named(text: str) -> tuple[Identifier, ...]:
     """Return the tables that a query names, on main; none if it cannot be read yet."""
+    named = (Identifier.parse(each.identifier.table_name) for each in _references(text))
+    return tuple(dict.fromkeys(named))
+
+
+def branches_read(asked: Asked) -> tuple[str, ...]:
+    """Return the branches that a query reads, as far as its text tells: those that it names, too.
+
+    Args:
+        asked: The query; where it cannot be read, or names no table, its branch alone.
+    """
+    names = (
+        each.identifier.branch if each.names_branch else asked.branch
+        for each in _references(asked.text)
+    )
+    return tuple(dict.fromkeys(names)) or (asked.branch,)
+
+
+def session_words(asked: Asked, branches: Mapping[str, Collection[str]]) -> str | None:
+    """Say which tables a query reads on the branch that was chosen for it; Markdown.
+
+    Args:
+        asked: The query.
+        branches: The branches besides main of the tables that it names, by table.
+
+    Returns:
+        None if that is main, or the query names the branch of each table.
+    """
+    free = [each for each in _references(asked.text) if not each.names_branch]
+    tables = list(dict.fromkeys(each.identifier.table_name for each in free))
+    there = [code(each) for each in tables if asked.branch in branches.get(each, ())]
+    not_there = [code(each) for each in tables if asked.branch not in branches.get(each, ())]
+    if asked.branch == MAIN_BRANCH or not tables:
+        return None
+    parts = []
+    if there:
+        parts.append(f"{listed(there)} on {code(asked.branch)}, the branch chosen above")
+    if not_there:
+        parts.append(f"{listed(not_there)}, without this branch, on {code(MAIN_BRANCH)}")
+    return f"Reads {'; '.join(parts)}."
+
+
+def _references(text: str) -> tuple[TableReference, ...]:
+    """The tables that a query names; none if it cannot be read yet."""
     try:
-        references = parse_query(text.strip().rstrip(";")).references
+        return tuple(parse_query(text.strip().rstrip(";")).references)
     except InvalidInput:
         return ()
-    named = (Identifier.parse(each.identifier.table_name) for each in references)
-    return tuple(dict.fromkeys(named))
 
 
 def summary(answer: Answer) -> str:
@@ -85,10 +127,10 @@ def summary(answer: Answer) -> str:
 
 def read_words(read: StateRead) -> str:
     """Say which state of a table was read; Markdown."""
-    branch = "" if read.branch == MAIN_BRANCH else f" on {code(read.branch)}"
     snapshot = "" if read.snapshot_id is None else f" at snapshot {read.snapshot_id}"
     asked = read.asked if read.asked and read.asked != str(read.snapshot_id) else None
-    return f"{code(read.table)}{branch}{snapshot}{f' ({plain(asked)})' if asked else ''}"
+    words = f"{code(read.table)} on {code(read.branch)}{snapshot}"
+    return f"{words} ({plain(asked)})" if asked else words
 
 
 def for_screen(rows: pa.Table) -> pa.Table:
