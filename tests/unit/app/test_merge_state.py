@@ -483,6 +483,13 @@ def test_a_fast_forward_that_would_remove_commits_leads_to_the_merge(
     assert isinstance(plan(MergeVerdict.FAST_FORWARD), FastForwardPlan)
 
 
+def test_a_source_without_a_commit_is_not_called_merged(plan: Planned) -> None:
+    found = plan(MergeVerdict.UP_TO_DATE)
+    empty = of(replace(found, heads=replace(found.heads, theirs=None)))
+    assert empty.standing is MergeStanding.UP_TO_DATE
+    assert empty.text == f"{S} has no commit yet: there is nothing to merge."
+
+
 def test_a_fast_forward_of_one_commit_does_not_count_it(plan: Planned) -> None:
     one = of(plan(MergeVerdict.FAST_FORWARD), ahead=1)
     assert one.text.endswith("a fast-forward adds the commit of fix-delays unchanged.")

@@ -286,7 +286,7 @@ class MergeState:
             return found
         match decision.verdict:
             case Verdict.UP_TO_DATE:
-                return _up_to_date(source, target)
+                return _up_to_date(source, target, is_empty=decision.source_head is None)
             case Verdict.REFUSED:
                 return _refused_forward(decision)
             case Verdict.FAST_FORWARD:
@@ -496,7 +496,7 @@ def _stale(source: str, target: str, facts: MergeFacts) -> MergeState | None:
 def _decided_by_heads(plan: Plan) -> MergeState | None:
     match plan:
         case UpToDatePlan():
-            return _up_to_date(plan.source, plan.target)
+            return _up_to_date(plan.source, plan.target, is_empty=plan.heads.theirs is None)
         case RefusedPlan():
             reasons = " ".join(prose(block.text) for block in plan.blocks)
             kind = plan.blocks[0].kind
@@ -507,7 +507,10 @@ def _decided_by_heads(plan: Plan) -> MergeState | None:
             assert_never(plan)
 
 
-def _up_to_date(source: str, target: str) -> MergeState:
+def _up_to_date(source: str, target: str, *, is_empty: bool) -> MergeState:
+    sentence = f"{code(target)} already has every change of {code(source)}."
+    if is_empty:
+        sentence = f"{code(source)} has no commit yet: there is nothing to merge."
     # To drop a rescue branch makes another one; to release it is what frees its files.
     drop = (
         MergeAction(step=NextStep.RELEASE_SOURCE, label=f"Release {plain(source)}…")
@@ -516,7 +519,7 @@ def _up_to_date(source: str, target: str) -> MergeState:
     )
     return MergeState(
         standing=MergeStanding.UP_TO_DATE,
-        sentence=f"{code(target)} already has every change of {code(source)}.",
+        sentence=sentence,
         primary=MergeAction(step=NextStep.CHOOSE_SOURCE, label="Choose another source"),
         secondary=None if source == MAIN_BRANCH else drop,
     )
