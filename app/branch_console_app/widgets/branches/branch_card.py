@@ -24,7 +24,7 @@ from branch_console_app.models.branches.branch_tracks import (
     standing_sentence,
     versus_words,
 )
-from branch_console_app.models.branches.file_health import files_word
+from branch_console_app.models.branches.file_health import files_word, findings_of_card
 from branch_console_app.models.branches.head_checks import HeadCheck
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location, SnapshotPoint
@@ -165,7 +165,7 @@ def show_branch_card(
             badges.append(f":gray-badge[{quiet_words(item.quiet_since_millis)}]")
         if badges:
             st.markdown(" ".join(badges))
-        for finding in item.findings:
+        for finding in findings_of_card(item):
             mark = _MARKS[finding.severity]
             st.caption(f"{mark} {prose(finding.sentences)} {code(finding.rule)}")
         _show_fixes(item)
@@ -188,8 +188,9 @@ def _show_fixes(item: BranchItem) -> None:
 
 
 def _fixes_of(item: BranchItem) -> tuple[tuple[Action, str, bool], ...]:
+    needs_pin = any(finding.needs_pin for finding in findings_of_card(item))
     return (
-        (Action.PIN, "Pin merge base…", item.needs_pin),
+        (Action.PIN, "Pin merge base…", needs_pin),
         (Action.FENCE, "Fence…", item.needs_fence),
         (Action.REPAIR, "Repair…", item.needs_repair),
     )
