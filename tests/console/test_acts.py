@@ -48,7 +48,7 @@ def test_a_created_branch_is_told_where_it_was_asked_for(services: PretendServic
     page, job_id = asked(services, "create-branch", "run-create_branch", name="sandbox")
     assert page.at.query_params["act"] == job_id
     assert "do" not in page.at.query_params
-    assert "**Create a branch**" in page.text
+    assert "**Create branch `sandbox`**" in page.text
     flights = services.listed[1].branches
     flights["sandbox"] = replace(flights["fix-delays"], name="sandbox")
     ends(services, job_id, JobState.DONE, branch="sandbox", from_branch="fix-delays")
