@@ -95,12 +95,33 @@ def test_what_only_the_branch_needs_goes_with_it_and_all_else_stays(bench: Expir
         "The tags that keep files for it are removed too.",
     }
     assert preview.undo == "There is no undo: the files are removed at once."
+    (happens,) = (each.text for each in preview.consequences if each.weight is Weight.CHANGES)
+    assert happens == "The branch leaves the table, with its snapshots and schemas."
     # Nothing of it is left for a cleaning, and nothing comes back.
     left = world(bench)
     bench.run("remove_orphan_files", "clean", LATER, {"grace": "0 s"})
     assert world(bench) == left
     with pytest.raises(Refused, match="files that only branch 'dev' needed were removed"):
         bench.run("undo", "back", LATER, {"operation": "drop"})
+
+
+def test_a_branch_that_was_made_by_half_does_not_say_that_files_are_removed(
+    bench: ExpiryBench,
+) -> None:
+    half = Path(bench.table("half-made").paths.snapshot(1))
+    half.parent.mkdir(parents=True)
+    shutil.copy(bench.table().paths.snapshot(1), half)
+    preview = look(ExpiryBench(bench.root), branch="half-made", grace="0 s")
+    told = [(each.weight, each.text) for each in preview.consequences]
+    assert (
+        Weight.CHANGES,
+        "The branch leaves the table, with its snapshots and schemas.",
+    ) in told
+    assert (
+        Weight.KEEPS,
+        "No data file is removed: none is known that only this branch needs.",
+    ) in told
+    assert preview.undo == "There is no undo: the branch is removed at once."
 
 
 def test_undo_within_the_grace_brings_back_every_byte(bench: ExpiryBench) -> None:

@@ -42,6 +42,7 @@ from branch_console.procedures.call.consequence import (
     Preview,
     Weight,
     blocks,
+    changes,
     keeps,
     loses,
     plan_digest,
@@ -156,7 +157,7 @@ def _plan(
         ),
         typed_name=branch.branch,
         role=Role.OPERATOR,
-        undo=_undo_text(grace_millis, is_blocked=found.blocked_by is not None),
+        undo=_undo_text(grace_millis, found),
         holds=readers,
     )
     return PlannedOperation(
@@ -305,6 +306,7 @@ def _consequences(
     leaving: LeavingBranch, tags: Sequence[BranchTag], found: FilesToRelease, grace_millis: int
 ) -> Iterator[Consequence]:
     yield from leaving.lost
+    yield changes("The branch leaves the table, with its snapshots and schemas.")
     files = found.files
     exclusive = f"{count(files.num_rows, 'file')} with {size_of(files):,} bytes of data"
     if found.blocked_by is not None:
@@ -314,7 +316,7 @@ def _consequences(
             (found.blocked_by,),
         )
     elif not files.num_rows:
-        yield keeps("No file is removed: no file is known that only this branch needs.")
+        yield keeps("No data file is removed: none is known that only this branch needs.")
     elif grace_millis:
         yield loses(
             f"{exclusive} are needed by nothing else. The first expiry of the table after "
@@ -390,14 +392,16 @@ def _is_head_readable(branch: FileStoreTable) -> bool:
     return True
 
 
-def _undo_text(grace_millis: int, *, is_blocked: bool) -> str:
+def _undo_text(grace_millis: int, found: FilesToRelease) -> str:
     if grace_millis:
         return (
             f"Undo brings the branch back for {minutes(grace_millis)} at least; after that, the "
             "next expiry of the table removes its files."
         )
-    if is_blocked:
+    if found.blocked_by is not None:
         return "Undo brings the branch back until an expiry of the table can remove its files."
+    if not found.files.num_rows:
+        return "There is no undo: the branch is removed at once."
     return NO_UNDO_OF_FILES
 
 
