@@ -411,13 +411,15 @@ class Services(TableLists):
         Args:
             arguments: The arguments of the procedure `merge_branch`.
         """
+        from branch_console.procedures.merge.inputs import plan_with_deletes
         from branch_console.procedures.merge.merge_branch import MERGE_BRANCH
         from branch_console.procedures.run.procedure import decide
         from branch_console_app.models.merge.merge_preview import MergeDecision
 
         call = self.call("merge_branch", arguments, "preview")
         planned = decide(MERGE_BRANCH, self.warehouse, call)
-        return MergeDecision(plan=planned.merge.plan, preview=planned.preview)
+        plan = plan_with_deletes(self.warehouse, planned.merge.plan)
+        return MergeDecision(plan=plan, preview=planned.preview)
 
     def can_try_merge(self, identifier: Identifier, diff: StateDiff) -> bool:
         """Whether the result of merging the second of two states into the first can be profiled."""

@@ -137,9 +137,10 @@ def _print_partitions(diff: StateDiff, limit: int) -> None:
         return
     print_line()
     lines = partition_lines(partitions, diff.after.schema, slice(0, limit or None))
-    what = moved_noun(diff)
+    what, has_deletes = moved_noun(diff), any(line.has_deletes for line in lines)
+    headings = ("partition", ">files A", ">files B", ">bytes A", ">bytes B", f">{what} A")
     print_rows(
-        ("partition", ">files A", ">files B", ">bytes A", ">bytes B", f">{what} A", f">{what} B"),
+        (*headings, f">{what} B", *((">deletes A", ">deletes B") if has_deletes else ())),
         (
             (
                 line.name,
@@ -149,6 +150,7 @@ def _print_partitions(diff: StateDiff, limit: int) -> None:
                 size(line.bytes_after),
                 line.rows_before,
                 line.rows_after,
+                *((line.deletes_before, line.deletes_after) if has_deletes else ()),
             )
             for line in lines
         ),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
+from branch_console.diff.rows.row_figure import with_sign
 from branch_console.diff.schema_diff import SchemaDiff
 from branch_console.errors import ErrorKind, NotFound, PaimonError, Refused
 from branch_console.format.identifier import Identifier
@@ -20,6 +21,7 @@ from branch_console.merge.known_rows import (
     count_result,
 )
 from branch_console.merge.plan import (
+    FastForwardPlan,
     Plan,
     ThreeWayPlan,
     UpToDatePlan,
@@ -40,6 +42,7 @@ from branch_console.quality.rules import RuleSet
 from branch_console_app.cli.branches import run_call, snapshot_text
 from branch_console_app.cli.check import gate_document, print_gate
 from branch_console_app.cli.output import (
+    count,
     error_object,
     print_error,
     print_fields,
@@ -294,7 +297,11 @@ def _parts(
 
 
 def _moves(plan: Plan, known: KnownRows) -> dict[str, object]:
-    """Return the files and rows that would move, by name; empty if heads decide alone."""
+    """Return the files and rows that would move, by name; empty if nothing does."""
+    if isinstance(plan, FastForwardPlan):
+        arrives = plan.move.decision.arrives
+        commits = count(len(arrives.snapshots), "commit")
+        return {"arrives": f"{commits}, {arrives.figure.words(with_sign)}"}
     found = found_by(plan)
     if found is None:
         return {}

@@ -358,8 +358,9 @@ def _show_forward(
     )
     with slot.container():
         show_state(judge(facts), draft)
-    preview = FastForwardPreview.of(plan)
-    show_fast_forward(preview, identifier, answer, judge(facts), facts, target)
+    preview = show_fast_forward(
+        FastForwardPreview.of(plan), identifier, answer, judge(facts), facts, target
+    )
     is_protected = target.protection is not None
     is_blocked = judge(facts).standing is MergeStanding.GATE_RED
     _show_dialogs(

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from branch_console.diff.rows.row_figure import RowFigure, is_row_per_record, snapshot_figure
 from branch_console.diff.rows.row_groups import group_rows
 from branch_console.format.index_manifest import deletion_vector_entries
+from branch_console.format.manifest_entry import FileKind
 from branch_console.format.read_branches import rows_elsewhere
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
@@ -31,6 +32,22 @@ def hidden_rows(marks: pa.Table) -> int | None:
                 return None
             found += each["cardinality"]
     return found
+
+
+def net_deletes(entries: pa.Table) -> int | None:
+    """Count the records of added files that delete a row, less those of removed files.
+
+    Args:
+        entries: Entries of one commit, ADD and DELETE, with the columns of MANIFEST_ENTRY.
+
+    Returns:
+        None if a writer did not count them in a file.
+    """
+    known = entries["delete_row_count"]
+    if known.null_count:
+        return None
+    is_added = pc.equal(entries["kind"], int(FileKind.ADD))
+    return _sum(pc.if_else(is_added, known, pc.negate(known)))
 
 
 def state_figure(

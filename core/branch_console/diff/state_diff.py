@@ -57,7 +57,7 @@ PLACE_DIFF: Final = pa.schema(
         pa.field("bucket", pa.int32(), nullable=False),
         *(
             pa.field(f"{what}_{side}", pa.int64(), nullable=False)
-            for what in ("files", "bytes", "rows")
+            for what in ("files", "bytes", "rows", "deletes")
             for side in ("before", "after")
         ),
     ]
@@ -65,6 +65,7 @@ PLACE_DIFF: Final = pa.schema(
 """By partition and bucket, what only one of two states has.
 
 `rows` are those in its own files and those that only the other one hides, before merging on read.
+`deletes` are the records among them that delete a row, where a file counts them; else 0.
 """
 
 
@@ -228,7 +229,9 @@ def places_of(files: pa.Table, masks: Iterable[MaskChange]) -> pa.Table:
     )
     figures = {"files": np.ones(files.num_rows, np.int64), "bytes": files["file_size"].to_numpy()}
     columns: dict[str, Any] = {"partition": files["partition"], "bucket": files["bucket"]}
-    for what, values in (*figures.items(), ("rows", visible)):
+    counted = pc.fill_null(files["delete_row_count"], 0).to_numpy()
+    deletes = np.where(files["is_read"].to_numpy(), counted, 0)
+    for what, values in (*figures.items(), ("rows", visible), ("deletes", deletes)):
         columns[f"{what}_before"] = pa.array(np.where(is_after, 0, values), pa.int64())
         columns[f"{what}_after"] = pa.array(np.where(is_after, values, 0), pa.int64())
     hidden = [

@@ -1,5 +1,6 @@
 """A comparison as people read it: words, labels, the map of partitions, cells before and after."""
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -163,3 +164,16 @@ def test_rows_are_counted_by_kind_and_column_without_reading_them() -> None:
     assert index.count(RowFilter(kind=RowKind.ADDED, column="x")) == 0
     assert index.difference.added == CountBounds(low=8, high=8)
     assert index.changed_cells() == {"x": 4, "id": 0}
+
+
+def test_a_cell_of_deletes_alone_is_one_of_fewer_rows() -> None:
+    lines = (
+        replace(line("2013", "1", after=12), deletes_after=12),
+        replace(line("2013", "2", after=10), deletes_after=2),
+    )
+    drawn = partition_map(lines, ("year", "month"))
+    assert drawn is not None
+    fewer, more = drawn.cells
+    assert (fewer.kind, more.kind) == (CellKind.FEWER, CellKind.MORE)
+    assert fewer.words == "+12 and \N{MINUS SIGN}0 records in files, +12 of them deletes"
+    assert (fewer.net, more.net) == (-12, 6)

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from branch_console.diff.fast_forward import BranchHistory, WayOut, plan_forward_move
-from branch_console.diff.rows.row_figure import RowFigure
+from branch_console.diff.rows.row_figure import RowCounts, RowFigure
 from branch_console.errors import ErrorKind
 from branch_console.format.options import Options
 from branch_console.format.snapshot import Snapshot
@@ -93,3 +93,12 @@ def test_commits_are_listed_newest_first() -> None:
 def test_tags_are_listed_with_the_snapshot_they_name() -> None:
     tag = Tag(name="v1", snapshot=MAIN[0], create_time=datetime(2024, 1, 1))
     assert tag_words([tag]) == "`v1` at 1"
+
+
+def test_counted_rows_take_the_place_of_records() -> None:
+    seen = preview(branch("dev", (*MAIN, *history("d", 4, 5))), branch("main", MAIN))
+    counts = RowCounts(before=336_776, after=335_751, added=0, removed=1_025, changed=717)
+    assert seen.knowing(None) == seen
+    assert seen.knowing(counts).changes[0] == (
+        "`main` gets 2 snapshots: 1,025 rows removed, 717 changed; its head becomes snapshot 5."
+    )

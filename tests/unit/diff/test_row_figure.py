@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from branch_console.commit.schema.schema_commit import new_schema
-from branch_console.diff.file_figures import files_figure, state_figure
+from branch_console.diff.file_figures import files_figure, net_deletes, state_figure
 from branch_console.diff.rows.row_figure import (
     FigureColumn,
     RowCounts,
@@ -160,3 +160,45 @@ def test_counted_rows_are_said_as_what_became_of_them() -> None:
     assert counts.words == "1,025 rows removed, 717 changed"
     assert RowCounts(before=1, after=1, added=0, removed=0, changed=0).words == "no row differs"
     assert RowCounts(before=1, after=2, added=1, removed=0, changed=0).words == "1 row added"
+
+
+def a_delete(*, records: int, deletes: int) -> RowFigure:
+    return RowFigure(rows=None, records=records, deletes=deletes)
+
+
+def test_deletes_are_named_among_the_records_of_files() -> None:
+    updates, deletes = a_delete(records=717, deletes=0), a_delete(records=1025, deletes=1025)
+    both = add_up([updates, deletes])
+    assert both.words(with_sign) == "+1,742 records in files, 1,025 of them deletes"
+    assert deletes.words(with_sign) == "+1,025 records in files, all of them deletes"
+    assert updates.words(with_sign) == "+717 records in files"
+    assert FigureColumn.of_changes([deletes, updates], with_sign).cells == (
+        "+1,025, all deletes",
+        "+717",
+    )
+    assert both.to_object() == {"rows": None, "records": 1742, "deletes": 1025}
+    # A compaction takes away more records than the deletes before it added.
+    fewer = add_up([both, a_delete(records=-2000, deletes=0)])
+    assert fewer.words(with_sign) == "-258 records in files, 1,025 more deletes"
+
+
+def test_unknown_deletes_are_not_called_none() -> None:
+    unread = RowFigure(rows=None, records=10)
+    both = add_up([unread, a_delete(records=5, deletes=5)])
+    assert both.deletes is None
+    assert both.words(with_sign) == "+15 records in files"
+    assert "deletes" not in both.to_object()
+
+
+def test_counted_rows_say_nothing_of_deletes() -> None:
+    counted = RowFigure(rows=-5, records=5, deletes=5)
+    assert counted.words(with_sign) == "-5 rows"
+
+
+def test_a_commit_counts_the_deletes_of_its_files() -> None:
+    entries = deleting(pa.concat_tables([added("a"), added("b")]), 3, 4)
+    assert net_deletes(entries) == 7
+    at = MANIFEST_ENTRY.get_field_index("kind")
+    kinds = pa.array([0, 1], MANIFEST_ENTRY.field(at).type)
+    assert net_deletes(entries.set_column(at, MANIFEST_ENTRY.field(at), kinds)) == -1
+    assert net_deletes(deleting(entries, 3, None)) is None

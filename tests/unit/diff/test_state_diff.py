@@ -110,3 +110,13 @@ def test_hidden_rows_of_own_files_are_not_shown() -> None:
     key = (files["partition"][0].as_py(), 0, "x")
     places = places_of(with_masks(files, {}, {key: 4}), ())
     assert pc.sum(places["rows_after"]).as_py() == 6
+
+
+def test_places_count_the_deletes_among_their_records() -> None:
+    at = MANIFEST_ENTRY.get_field_index("delete_row_count")
+    entries = added("a", "b")
+    entries = entries.set_column(at, MANIFEST_ENTRY.field(at), pa.array([3, None], pa.int64()))
+    files = with_masks(differing_files(NOTHING, entries, [KEYED]), {}, {})
+    places = places_of(files, ())
+    assert places["deletes_after"].to_pylist() == [3]
+    assert places["deletes_before"].to_pylist() == [0]

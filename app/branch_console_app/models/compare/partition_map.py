@@ -28,6 +28,7 @@ class MapCell:
         part: The partition, or the common start of several, as `dt=20240101/hh=8`.
         before: Rows that only the first side shows, before merging on read.
         after: Rows that only the second side shows.
+        deletes_before, deletes_after: Those of them that are known to delete a row.
     """
 
     x: str
@@ -36,11 +37,13 @@ class MapCell:
     before: int
     after: int
     partitions: int
+    deletes_before: int = 0
+    deletes_after: int = 0
 
     @property
     def net(self) -> int:
-        """Rows more on the second side."""
-        return self.after - self.before
+        """Rows more on the second side: a record that deletes a row counts as one fewer."""
+        return (self.after - 2 * self.deletes_after) - (self.before - 2 * self.deletes_before)
 
     @property
     def kind(self) -> CellKind:
@@ -53,9 +56,12 @@ class MapCell:
     def words(self) -> str:
         """The figures of the cell."""
         several = f"{plural(self.partitions, 'partition')}, " if self.partitions > 1 else ""
-        return (
+        said = (
             f"{several}+{count(self.after)} and \N{MINUS SIGN}{count(self.before)} records in files"
         )
+        sides = ((self.deletes_after, "+"), (self.deletes_before, "\N{MINUS SIGN}"))
+        deletes = " and ".join(f"{sign}{count(number)}" for number, sign in sides if number)
+        return f"{said}, {deletes} of them deletes" if deletes else said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +122,12 @@ def _cells(lines: Iterable[PartitionLine], depth: int) -> tuple[MapCell, ...]:
     for line in lines:
         values = line.values[:depth]
         parts.setdefault(values, "/".join(line.name.split("/")[:depth]))
-        found = sums.setdefault(values, [0, 0, 0])
-        for at, number in enumerate((line.rows_before, line.rows_after, 1)):
+        found = sums.setdefault(values, [0] * 5)
+        numbers = (
+            *(line.rows_before, line.rows_after, 1),
+            *(line.deletes_before, line.deletes_after),
+        )
+        for at, number in enumerate(numbers):
             found[at] += number
     cells = (
         MapCell(
@@ -127,8 +137,10 @@ def _cells(lines: Iterable[PartitionLine], depth: int) -> tuple[MapCell, ...]:
             before=before,
             after=after,
             partitions=number,
+            deletes_before=deletes_before,
+            deletes_after=deletes_after,
         )
-        for values, (before, after, number) in sums.items()
+        for values, (before, after, number, deletes_before, deletes_after) in sums.items()
     )
     return tuple(sorted(cells, key=lambda cell: (-abs(cell.net), cell.part)))
 

@@ -19,7 +19,9 @@ from branch_console_app.models.parts.wording import MINUS, count, full_count, pl
 
 WHOLE_TABLE: Final = "whole table"
 _FIGURES: Final = tuple(
-    f"{what}_{side}" for what in ("files", "bytes", "rows") for side in ("before", "after")
+    f"{what}_{side}"
+    for what in ("files", "bytes", "rows", "deletes")
+    for side in ("before", "after")
 )
 
 
@@ -31,6 +33,7 @@ class PartitionLine:
         name: As `dt=20240101/hh=8`; `whole table` without partitions.
         values: The texts of its columns.
         rows_before: Rows that only the first side shows, before merging on read.
+        deletes_before: Those of them that are known to delete a row.
     """
 
     name: str
@@ -42,11 +45,18 @@ class PartitionLine:
     bytes_after: int
     rows_before: int
     rows_after: int
+    deletes_before: int = 0
+    deletes_after: int = 0
 
     @property
     def net(self) -> int:
         """Rows more on the second side, before merging on read."""
         return self.rows_after - self.rows_before
+
+    @property
+    def has_deletes(self) -> bool:
+        """Whether some of the records are known to delete a row."""
+        return bool(self.deletes_before or self.deletes_after)
 
 
 def moved_noun(diff: StateDiff) -> str:

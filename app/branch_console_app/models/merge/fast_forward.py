@@ -1,7 +1,7 @@
 """The fast-forward preview as a page shows it: a sentence, figures, checks and ways out."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from branch_console.diff.fast_forward import ForwardDecision, Verdict, WayOut
@@ -138,6 +138,12 @@ class FastForwardPreview:
             ways_out=plan.ways_out,
         )
 
+    def knowing(self, counts: RowCounts | None) -> "FastForwardPreview":
+        """Return the same with the rows that were counted, in place of records of files."""
+        if counts is None:
+            return self
+        return replace(self, changes=_changes(self.plan, self.arrives, counts.words))
+
     @property
     def code(self) -> ErrorKind | None:
         """The code of a refusal."""
@@ -233,14 +239,16 @@ def _passed(condition: ErrorKind, plan: ForwardDecision) -> str:
             return "No tag name is used for two different snapshots."
 
 
-def _changes(plan: ForwardDecision, arrives: MovedCommits) -> tuple[str, ...]:
+def _changes(
+    plan: ForwardDecision, arrives: MovedCommits, counted: str | None = None
+) -> tuple[str, ...]:
     if not plan.can_run:
         return ()
     target = code(plan.target)
     head = plan.source_head.id if plan.source_head else None
     lines = [
         f"{target} gets {plural(len(arrives.snapshots), 'snapshot')}: "
-        f"{arrives.figure.words(signed)}"
+        f"{counted or arrives.figure.words(signed)}"
         + (f"; its head becomes snapshot {head}." if head is not None else ".")
     ]
     if arrives.schema_ids:

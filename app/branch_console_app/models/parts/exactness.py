@@ -44,7 +44,7 @@ def short_figure(figure: RowFigure) -> str:
 def change_fact(figure: RowFigure) -> tuple[str, str]:
     """Return what a commit changed as a label and a figure."""
     label = NET_ROWS if figure.is_of_rows else "Records in files"
-    return label, figure.number(signed)
+    return label, figure.cell(signed)
 
 
 def figure_of(label: str, figure: RowFigure, *, is_change: bool = False) -> "Figure":

@@ -106,12 +106,14 @@ def _show_files(identifier: Identifier, snapshot: Snapshot) -> None:
     detail = read_snapshot("snapshot", identifier, snapshot)
     if detail is None:
         return
+    deletes = detail.change.delete_records
     rows.facts(
         "files",
         [
             ("Data files", full_count(detail.file_count)),
             ("Size", size(detail.byte_count)),
             ("Hold", detail.figure.words(full_count)),
+            *([("Deletes added here", plural(deletes, "record"))] if deletes else []),
             ("Added here", plural(detail.added_file_count, "file")),
             ("Deleted here", plural(detail.delete_file_count, "file")),
         ],

@@ -1,6 +1,7 @@
 """Parts of a comparison: figures with their labels, the map and list of partitions, the files."""
 
 import functools
+from collections.abc import Sequence
 
 import pandas as pd
 import pyarrow as pa
@@ -102,8 +103,12 @@ def show_partitions(diff: StateDiff) -> None:
             on_select=functools.partial(_on_click, key), selection_mode="points",
             config=CHART_CONFIG, alt=model.alt,
         )  # fmt: skip
+        counted = (
+            ", a delete counts as one fewer" if any(line.has_deletes for line in lines) else ""
+        )
         st.caption(
-            ":green[+] more records in files of B \u2003 :red[\N{MINUS SIGN}] fewer \u2003 "
+            f":green[+] more records in files of B{counted} \u2003 "
+            ":red[\N{MINUS SIGN}] fewer \u2003 "
             ":violet[~] as many, other files \u2003 stronger colour: more records \u2003 "
             + ("a click opens what a square sums up" if model.is_summed else "a click chooses")
         )
@@ -141,6 +146,7 @@ def _show_lines(lines: list[PartitionLine], what: str, diff: StateDiff) -> None:
             "Partition": [line.name for line in visible],
             f"{what} A": [line.rows_before for line in visible],
             f"{what} B": [line.rows_after for line in visible],
+            **_delete_columns(lines, visible),
             "Difference (B \N{MINUS SIGN} A)": [line.net for line in visible],
             "Files A": [line.files_before for line in visible],
             "Files B": [line.files_after for line in visible],
@@ -161,6 +167,21 @@ def _show_lines(lines: list[PartitionLine], what: str, diff: StateDiff) -> None:
             f"A is {code(side_name(diff.before))}, B is {code(side_name(diff.after))}. {what} are "
             "counted in the files that only that side has."
         )
+
+
+def _delete_columns(
+    lines: Sequence[PartitionLine], visible: Sequence[PartitionLine]
+) -> dict[str, list[int]]:
+    """Return the columns of deletes among the records; none where no line has any."""
+    columns = {
+        "Deletes A": [line.deletes_before for line in visible],
+        "Deletes B": [line.deletes_after for line in visible],
+    }
+    kept = {
+        "Deletes A": any(line.deletes_before for line in lines),
+        "Deletes B": any(line.deletes_after for line in lines),
+    }
+    return {name: numbers for name, numbers in columns.items() if kept[name]}
 
 
 def show_files(diff: StateDiff) -> None:

@@ -33,7 +33,7 @@ def show_commits(moved: MovedCommits, key: str) -> None:
         column_config={
             "Snapshot": st.column_config.NumberColumn(format="%d", width=75),
             "Kind": st.column_config.TextColumn(width=80),
-            title: st.column_config.TextColumn(alignment="right", width=120),
+            title: st.column_config.TextColumn(alignment="right", width=170),
             "Time": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", width=130),
         },
         alt=f"{plural(len(moved.snapshots), 'commit')}, newest first",

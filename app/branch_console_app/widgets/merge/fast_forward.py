@@ -75,7 +75,7 @@ def show_fast_forward(
     verdict: MergeState,
     facts: MergeFacts,
     target: BranchItem,
-) -> None:
+) -> FastForwardPreview:
     """Draw what a fast-forward would do, in tabs; the verdict stands above.
 
     Args:
@@ -85,6 +85,9 @@ def show_fast_forward(
         verdict: The verdict.
         facts: The facts that the verdict depends on.
         target: The target.
+
+    Returns:
+        The plan in words, with the rows that were counted.
     """
     plan, rules = preview.plan, reads.rules(identifier)
     of_rules = checks_of_rules(
@@ -96,7 +99,7 @@ def show_fast_forward(
     labels = tab_labels(0, checks)
     tabs = show_tabs({tab: label for tab, label in labels.items() if tab is not MergeTab.CONFLICTS})
     with tabs[MergeTab.SUMMARY]:
-        _show_summary(preview, checks, identifier, answer, verdict, facts.merge)
+        preview = _show_summary(preview, checks, identifier, answer, verdict, facts.merge)
     with tabs[MergeTab.CHANGES]:
         _show_moves(preview)
     with tabs[MergeTab.CHECKS]:
@@ -113,6 +116,7 @@ def show_fast_forward(
         for note in plan.notes:
             st.caption(prose(note))
         _show_same_as(plan)
+    return preview
 
 
 def forward_preview(plan: ForwardDecision) -> Preview | None:
@@ -127,7 +131,7 @@ def _show_summary(
     answer: Preview | None,
     verdict: MergeState,
     merge: MergeAttempt | None,
-) -> None:
+) -> FastForwardPreview:
     plan = preview.plan
     left, right = rows.two_panes()
     with left:
@@ -135,7 +139,8 @@ def _show_summary(
         if plan.verdict is not Verdict.UP_TO_DATE:
             _show_figures(preview)
             if plan.can_run and plan.target_head is not None and preview.arrives.needs_counting:
-                show_row_counts(identifier, plan.target, plan.source, preview.counted_words)
+                found = show_row_counts(identifier, plan.target, plan.source, preview.counted_words)
+                preview = preview.knowing(found)
         if preview.changes:
             undo = "" if answer is None else answer.undo
             _show_consequences(preview, "summary", undo, is_stopped=verdict.stops)
@@ -143,6 +148,7 @@ def _show_summary(
         show_short_checks(checks)
         if any(each.name == RULES and each.standing is CheckState.NOT_RUN for each in checks):
             _link_to_rules(plan)
+    return preview
 
 
 def _link_to_rules(plan: ForwardDecision) -> None:
@@ -179,10 +185,14 @@ def _show_figures(preview: FastForwardPreview) -> None:
         "Tags": len(arrives.tags),
     }
     moved = figure_of(NET_ROWS, arrives.figure, is_change=True) if arrives.snapshots else None
-    first, *others = (
-        Figure(label=label, value=count(each)) if each else None for label, each in counts.items()
-    )
-    show_figures([each for each in (first, moved, *others) if each is not None][:_MOST_FIGURES])
+    first, *others = (_number(label, each) for label, each in counts.items())
+    deletes = _number("Deletes among them", arrives.figure.delete_records)
+    shown = [each for each in (first, moved, deletes, *others) if each is not None]
+    show_figures(shown[:_MOST_FIGURES])
+
+
+def _number(label: str, number: int) -> Figure | None:
+    return Figure(label=label, value=count(number)) if number else None
 
 
 def _show_moves(preview: FastForwardPreview) -> None:

@@ -27,7 +27,7 @@ def show_row_counts(
     words: Callable[[RowCounts], str],
     *,
     by_itself: bool = True,
-) -> None:
+) -> RowCounts | None:
     """Draw what rows of two states come to, or the job that counts them.
 
     Args:
@@ -36,12 +36,16 @@ def show_row_counts(
         after: The other one.
         words: Says of the counts what the page asks, as Markdown.
         by_itself: Whether a running worker is asked without a click if there is little to read.
+
+    Returns:
+        The counts; None until somebody has counted.
     """
     with guarded(_FAILED):
         diff = read_states("counted", identifier, before, after)
         if diff is not None:
             why = "These are records in files; one key can have several."
-            _show_counts(identifier, diff, words, why, by_itself=by_itself)
+            return _show_counts(identifier, diff, words, why, by_itself=by_itself)
+    return None
 
 
 def show_compared_counts(
@@ -66,12 +70,13 @@ def _show_counts(
     why: str,
     *,
     by_itself: bool,
-) -> None:
+) -> RowCounts | None:
     found = reads.row_counts(identifier, diff)
     if found is not None:
         st.markdown(words(found))
-        return
-    _show_job(identifier, diff, why, by_itself=by_itself)
+    else:
+        _show_job(identifier, diff, why, by_itself=by_itself)
+    return found
 
 
 def _show_job(identifier: Identifier, diff: StateDiff, why: str, *, by_itself: bool) -> None:

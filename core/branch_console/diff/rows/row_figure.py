@@ -41,11 +41,14 @@ class RowFigure:
             the files tells.
         records: Records of the data files; None if no commit says it.
         most_rows: The most rows there can be, where only that is known.
+        deletes: How many of the records delete the row of their key; None if no file says it, or
+            nobody read the files.
     """
 
     rows: int | None
     records: int | None
     most_rows: int | None = None
+    deletes: int | None = None
 
     @property
     def is_known(self) -> bool:
@@ -82,13 +85,43 @@ class RowFigure:
             return f"{AT_MOST} {write(self.most_rows)}"
         return _NOT_READ if self.records is None else write(self.records)
 
+    @property
+    def delete_records(self) -> int:
+        """How many records are known to delete rows; 0 where rows are known, which need none."""
+        is_part = not self.is_of_rows and self.records is not None
+        return self.deletes if is_part and self.deletes and self.deletes > 0 else 0
+
     def words(self, write: Write = in_full) -> str:
-        """The number with what it counts: `12 rows`, or `12 records in files`."""
-        return f"{self.number(write)} {self.noun}" if self.is_known else _NOT_READ
+        """The number with what it counts: `12 rows`, or `12 records in files`.
+
+        Deletes are records too: where some are known, the words say how many.
+        """
+        if not self.is_known:
+            return _NOT_READ
+        said = f"{self.number(write)} {self.noun}"
+        deletes = self.delete_records
+        if not deletes:
+            return said
+        if deletes == self.records:
+            return f"{said}, all of them deletes"
+        # Compactions in between may have taken away more records than came.
+        is_part = deletes < (self.records or 0)
+        return f"{said}, {deletes:,} {'of them deletes' if is_part else 'more deletes'}"
+
+    def cell(self, write: Write = in_full) -> str:
+        """The number for a column that names its unit, with the deletes among it."""
+        number, deletes = self.number(write), self.delete_records
+        if not deletes:
+            return number
+        return f"{number}, {'all' if deletes == self.records else f'{deletes:,}'} deletes"
 
     def to_object(self) -> dict[str, int | None]:
-        """Return the keys that every JSON document names a count by."""
-        return {"rows": self.rows, "records": self.records}
+        """Return the keys that every JSON document names a count by.
+
+        `deletes` is there where files were read that say it.
+        """
+        counts = {"rows": self.rows, "records": self.records}
+        return counts if self.deletes is None else {**counts, "deletes": self.deletes}
 
 
 NOTHING_COUNTED: Final = RowFigure(rows=None, records=None)
@@ -157,7 +190,7 @@ class FigureColumn:
         if len(titles) <= 1:
             return cls(
                 title=next(iter(titles), of_rows),
-                cells=tuple(each.number(write) for each in figures),
+                cells=tuple(each.cell(write) for each in figures),
             )
         cells = tuple(
             each.number(write) if each.is_of_rows else each.words(write) for each in figures
@@ -245,13 +278,18 @@ def commit_figures(
 
 def add_up(figures: Iterable[RowFigure]) -> RowFigure:
     """Add up figures; rows only if they are known of all, and never rows with records."""
-    rows = records = 0
-    knows_rows = knows_records = True
-    for each in figures:
-        rows, knows_rows = rows + (each.rows or 0), knows_rows and each.rows is not None
-        records += each.records or 0
-        knows_records = knows_records and each.records is not None
-    return RowFigure(rows=rows if knows_rows else None, records=records if knows_records else None)
+    given = tuple(figures)
+    return RowFigure(
+        rows=_sum_of_known([each.rows for each in given]),
+        records=_sum_of_known([each.records for each in given]),
+        # Of nothing nobody asks how much of it deletes.
+        deletes=_sum_of_known([each.deletes for each in given]) if given else None,
+    )
+
+
+def _sum_of_known(numbers: Sequence[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
 
 
 def difference(before: RowFigure, after: RowFigure) -> RowFigure:

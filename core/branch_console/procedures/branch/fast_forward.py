@@ -25,6 +25,7 @@ from branch_console.procedures.history.branch_histories import (
     schema_id_after,
     tags_before,
 )
+from branch_console.procedures.history.commit_deletes import with_deletes
 from branch_console.procedures.history.file_sharing import journal_of_sharing
 from branch_console.procedures.history.forward_sharing import forward_safety
 from branch_console.procedures.history.history_transfer import finish_history_transfer
@@ -47,7 +48,8 @@ def preview_fast_forward(
         FormatError: A snapshot, schema or tag of either cannot be decoded.
     """
     with warehouse.deciding() as deciding:
-        return _plan(deciding.table(table.on_branch(target)), source, target)
+        plan = _plan(deciding.table(table.on_branch(target)), source, target)
+        return with_deletes(deciding, plan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -29,6 +29,7 @@ from branch_console.procedures.browse.page_values import (
 )
 from branch_console.procedures.call.row_figures import counted_figure, figure_of_files
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.commit_deletes import figures_with_deletes
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import no_branch
 from branch_console.table.table_state import ReadState
@@ -119,7 +120,9 @@ def read_snapshot(warehouse: Warehouse, table: Identifier, version: str) -> Snap
         file_count=files.num_rows,
         byte_count=_sum(files["file_size"]),
         figure=counted_figure(warehouse, found, snapshot, schema, figure),
-        change=_change(snapshot, before, found.schema(), found.branch),
+        change=figures_with_deletes(
+            found, (snapshot,), (_change(snapshot, before, found.schema(), found.branch),)
+        )[0],
         delete_file_count=_sum(delta["num_deleted_files"]),
         added_file_count=_sum(delta["num_added_files"]),
         partitions=_by_partition(files, found.schema()),

@@ -35,6 +35,7 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.target_branch import target_table
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.branch_histories import read_histories
+from branch_console.procedures.history.commit_deletes import with_deletes
 from branch_console.procedures.history.forward_sharing import forward_safety
 from branch_console.procedures.history.merge_heads import MergeHeads, find_merge_heads
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec, sides_of, theirs_of
@@ -106,7 +107,16 @@ def preview_merge(
     spec = MergeSpec(kind=MergeKind.MERGE, source=source, target=target)
     with warehouse.deciding() as deciding:
         found = deciding.table(table.on_branch(target))
-        return decided_for(deciding, found, spec, rules or MergeRules()).plan
+        plan = decided_for(deciding, found, spec, rules or MergeRules()).plan
+        return plan_with_deletes(deciding, plan)
+
+
+def plan_with_deletes(warehouse: Warehouse, plan: Plan) -> Plan:
+    """Return a plan whose history, if it takes one over, says which records delete rows."""
+    if not isinstance(plan, FastForwardPlan):
+        return plan
+    decision = with_deletes(warehouse, plan.move.decision)
+    return replace(plan, move=replace(plan.move, decision=decision))
 
 
 def planned_merge(warehouse: Warehouse, call: ProcedureCall) -> Plan:
