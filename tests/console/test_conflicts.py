@@ -107,14 +107,15 @@ def test_rules_settle_down_to_the_last_conflict_and_then_the_merge_goes_on(
     )
     assert "**8 conflicts match.** Settles **3 conflicts**, changes 4 settled ones." in (page.text)
     page.click("rule-keep")
-    assert "**All 8 conflicts settled.**" in page.text
+    split = "1 takes the source, 7 take the target."
+    assert f"**All 8 conflicts settled.** {split}" in page.text
     assert "Back to the merge" not in dict(page.links())
     onward = page.at.button(key="resolve-continue")
     assert (onward.label, onward.proto.type) == ("Continue to merge", "primary")
 
     merge = console().open("merge", **PLACE)
-    assert "**All 8 conflicts settled.**" in merge.text
-    assert "**All 8 conflicts are settled.**" in merge.text
+    assert f"**All 8 conflicts settled.** {split}" in merge.text
+    assert f"**All 8 conflicts are settled; {split}**" in merge.text
     assert merge.at.button(key="settle-conflicts").label == "Change decisions"
     merge.click("merge-merge")
     assert not merge.at.button(key="run-dry").disabled

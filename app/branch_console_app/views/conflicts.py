@@ -80,7 +80,7 @@ def _show(resolver: Resolver, identifier: Identifier) -> None:
     ):
         st.markdown(
             f"Source {code(plan.source)} → target {code(plan.target)}: "
-            + unresolved_words(open_number, settled.num_rows),
+            + unresolved_words(settled),
             width="content",
         )
         st.space("stretch")

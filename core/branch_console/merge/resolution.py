@@ -4,6 +4,7 @@ The layers are laid over each other, the strongest last: kind, table, column, pr
 Nothing is settled unless a layer says how.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, assert_never
@@ -35,6 +36,10 @@ OURS: Final = 0
 THEIRS: Final = 1
 BASE: Final = 2
 """Sides as numbers: what a conflict of whole rows is settled to."""
+
+
+_SIDES: Final = {"theirs": "the source", "ours": "the target", "base": "the base"}
+_OF_RULES: Final = ("kind ", "table ", "column ", "where ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -135,6 +140,48 @@ def settle_conflicts(conflicts: OpenConflicts, policy: Policy, table: str) -> Se
             take = pc.if_else(layer.outdated, pa.scalar(None, pa.string()), take)
             decided_by = pc.if_else(layer.outdated, pa.scalar(None, pa.string()), decided_by)
     return Settled(values=values, take=take, decided_by=decided_by, needs_another_look=another_look)
+
+
+def by_hand(conflicts: pa.Table) -> int:
+    """Return how many conflicts a person settled by a choice for their cell or row.
+
+    Args:
+        conflicts: Columns of `row_conflict_schema`.
+    """
+    settled = conflicts.filter(pc.is_valid(conflicts["take"]))
+    deciders = settled["decided_by"].value_counts().to_pylist()
+    return sum(each["counts"] for each in deciders if not each["values"].startswith(_OF_RULES))
+
+
+def settlement_words(conflicts: pa.Table) -> str:
+    """Say how conflicts are settled: `21,295 take the source, 1 by hand`; blank if none is.
+
+    Args:
+        conflicts: Columns of `row_conflict_schema`, open ones too.
+    """
+    settled = conflicts.filter(pc.is_valid(conflicts["take"]))
+    number, takes = settled.num_rows, pc.unique(settled["take"]).to_pylist()
+    if number == conflicts.num_rows and len(takes) == 1 and takes[0] in _SIDES:
+        return f"{'it takes' if number == 1 else 'all take'} {_SIDES[takes[0]]}"
+    counts: Counter[str] = Counter()
+    chosen = 0
+    pairs = settled.group_by(["take", "decided_by"]).aggregate([([], "count_all")])
+    for each in pairs.to_pylist():
+        if each["decided_by"].startswith(_OF_RULES):
+            counts[each["take"]] += each["count_all"]
+        else:
+            chosen += each["count_all"]
+    order = (*(each for each in _SIDES if each in counts), *sorted(counts.keys() - _SIDES.keys()))
+    parts = [_taken_words(take, counts[take]) for take in order]
+    if chosen:
+        parts.append(f"{chosen:,} by hand")
+    return ", ".join(parts)
+
+
+def _taken_words(take: str, number: int) -> str:
+    if take not in _SIDES:
+        return f"{number:,} by rule {take}"
+    return f"{number:,} {'takes' if number == 1 else 'take'} {_SIDES[take]}"
 
 
 def _layers(conflicts: OpenConflicts, policy: Policy, table: str) -> Iterator[_Layer]:

@@ -69,6 +69,7 @@ def conflicts(*columns_and_takes: tuple[str | None, str | None]) -> RowsOfMerge:
                 "kind": pa.array(["changed on both"] * len(columns), pa.string()),
                 "column": pa.array(columns, pa.string()),
                 "take": pa.array(takes, pa.string()),
+                "decided_by": pa.array([each and "table t" for each in takes], pa.string()),
             }
         )
     )
@@ -539,7 +540,10 @@ def test_a_fast_forward_of_an_empty_branch_is_not_offered_again(tmp_path: Path) 
     [
         ([("a", "theirs"), ("b", "theirs")], "All 2 conflicts are settled; all take the source."),
         ([("a", "ours")], "The conflict is settled; it takes the target."),
-        ([("a", "max"), ("b", "ours")], "All 2 conflicts are settled."),
+        (
+            [("a", "max"), ("b", "ours")],
+            "All 2 conflicts are settled; 1 takes the target, 1 by rule max.",
+        ),
         ([("a", None), ("b", "ours")], "1 conflict to settle, all in `a`."),
         ([("b", None), ("a", None), ("a", None)], "3 conflicts to settle, in `a` and `b`."),
         ([(None, None)], "1 conflict to settle, all in whole rows."),

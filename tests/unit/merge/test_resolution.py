@@ -7,6 +7,7 @@ import pytest
 from branch_console.errors import InvalidInput
 from branch_console.merge.conflict import Take
 from branch_console.merge.policy import Policy, choose
+from branch_console.merge.resolution import by_hand, settlement_words
 from branch_console.merge.row_merge import MergedRows
 from tests.unit.merge.merged_rows import cells, keyed, merge, tuples
 
@@ -128,6 +129,20 @@ def test_a_choice_on_other_values_needs_another_look_and_is_not_applied() -> Non
     row = merged.conflicts.to_pylist()[0]
     assert (row["take"], row["result"], row["needs_another_look"]) == (None, None, True)
     assert merged.conflicts["needs_another_look"].to_pylist().count(True) == 1
+
+
+def test_how_conflicts_are_settled_is_said_by_side_and_what_a_person_set_by_hand() -> None:
+    found = settled("tables: {db.t: {columns: {a: theirs}}}").conflicts
+    number = found.num_rows - found["take"].null_count
+    assert number < found.num_rows
+    assert settlement_words(found) == f"{number} take the source"
+    every = settled("tables: {'*': {take: theirs}}").conflicts
+    assert settlement_words(every) == "all take the source"
+    chosen = choice(every.to_pylist()[0], "value", value="99")
+    mixed = settled(f"tables: {{db.t: {{take: theirs, choices: [{chosen}]}}}}").conflicts
+    assert settlement_words(mixed) == f"{every.num_rows - 1} take the source, 1 by hand"
+    assert (by_hand(mixed), by_hand(every)) == (1, 0)
+    assert settlement_words(settled("").conflicts) == ""
 
 
 def test_a_row_is_chosen_as_a_whole() -> None:

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from branch_console.errors import InvalidInput, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
@@ -16,6 +15,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.merge.known_rows import KnownRows, StagedFigures
 from branch_console.merge.plan import Plan, cost_of
+from branch_console.merge.resolution import settlement_words
 from branch_console.operations.branch_requests import FastForwardRequest
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
 from branch_console.procedures.call.consequence import Consequence
@@ -42,7 +42,7 @@ class RowsOfMerge:
         number: The number of conflicts found.
         open_number: The number of open conflicts.
         columns: The columns of open conflicts, those with most conflicts first.
-        takes: The sides or values that settle the others.
+        settlement: How the others are settled, in words; blank if none is.
         staged: The counts of the result that a dry run staged; None without one.
     """
 
@@ -51,7 +51,7 @@ class RowsOfMerge:
     number: int = 0
     open_number: int = 0
     columns: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()
+    settlement: str = ""
     staged: StagedFigures | None = None
 
     @classmethod
@@ -82,7 +82,7 @@ class RowsOfMerge:
             number=settled.num_rows,
             open_number=settled["take"].null_count,
             columns=tuple(name for name, number in in_columns.most_common() if number),
-            takes=tuple(sorted(pc.unique(settled["take"].drop_null()).to_pylist())),
+            settlement=settlement_words(settled),
             staged=staged,
         )
 

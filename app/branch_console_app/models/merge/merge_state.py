@@ -615,7 +615,7 @@ def _of_ready(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState:
     if rows.number:
         return MergeState(
             standing=MergeStanding.SETTLED,
-            sentence=f"{_all(rows.number)} settled{_all_take(rows.number, rows.takes)}.",
+            sentence=f"{_all(rows.number)} settled; {plain(rows.settlement)}.",
             primary=merge,
             secondary=MergeAction(step=NextStep.CHANGE_DECISIONS, label="Change decisions"),
         )
@@ -786,11 +786,3 @@ def _a(noun: str) -> str:
 
 def _all(number: int) -> str:
     return "The conflict is" if number == 1 else f"All {plural(number, 'conflict')} are"
-
-
-def _all_take(number: int, takes: tuple[str, ...]) -> str:
-    """Say it where one side settles all of them."""
-    sides = {"ours": "the target", "theirs": "the source", "base": "the base"}
-    if len(takes) != 1 or takes[0] not in sides:
-        return ""
-    return f"; {'it takes' if number == 1 else 'all take'} {sides[takes[0]]}"

@@ -15,6 +15,7 @@ from branch_console.merge.policy_draft import (
     with_table_rule,
 )
 from branch_console.merge.reapply_policy import conflicts_where, reapply_policy
+from branch_console.merge.resolution import by_hand
 from branch_console_app import state
 from branch_console_app.models.merge.resolver import (
     WHOLE_ROW,
@@ -214,6 +215,9 @@ def show_rules(resolver: Resolver) -> None:
                     _show_rule(resolver, number, line)
         else:
             st.caption("No rules yet.")
+        chosen = by_hand(resolver.settled)
+        if chosen:
+            st.caption(f"{plural(chosen, 'conflict')} settled by hand, without a rule.")
         if resolver.refusal is None:
             _show_form(resolver)
 

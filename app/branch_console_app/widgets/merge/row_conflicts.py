@@ -8,6 +8,7 @@ import streamlit as st
 
 from branch_console.jobs.progress import JobState
 from branch_console.merge.known_rows import StagedFigures
+from branch_console.merge.resolution import settlement_words
 from branch_console.operations.merge_requests import CompareRowsRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.conflicts import Resolution
@@ -106,7 +107,7 @@ def show_row_conflicts(resolution: Resolution, settled: pa.Table) -> None:
     with st.container(
         horizontal=True, gap="medium", vertical_alignment="center", key="line-unresolved"
     ):
-        st.markdown(unresolved_words(open_number, number), width="content")
+        st.markdown(unresolved_words(settled), width="content")
         state.link(
             PageName.CONFLICTS, "Settle conflicts" if open_number else "Change decisions", here(),
             view=resolver_view(resolution), icon=":material/call_split:",
@@ -133,11 +134,18 @@ def resolver_view(resolution: Resolution, group: Group | None = None) -> dict[st
     return view if group is None else {**view, **group.view}
 
 
-def unresolved_words(open_number: int, number: int) -> str:
-    """Tell how many conflicts nothing settles; Markdown."""
+def unresolved_words(settled: pa.Table) -> str:
+    """Tell how many conflicts nothing settles, and how the others are settled; Markdown.
+
+    Args:
+        settled: Conflicts as a draft settles them.
+    """
+    open_number, number = settled["take"].null_count, settled.num_rows
+    how = settlement_words(settled)
+    said = f" {plain(how[0].upper() + how[1:])}." if how else ""
     if not open_number:
-        return f"**All {plural(number, 'conflict')} settled.**"
-    return f"**{count(open_number)} of {plural(number, 'conflict')} open.**"
+        return f"**All {plural(number, 'conflict')} settled.**{said}"
+    return f"**{count(open_number)} of {plural(number, 'conflict')} open.**{said}"
 
 
 def show_left_over(found: pa.Table) -> None:

@@ -12,6 +12,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.merge.file_moves import Knowledge
 from branch_console.merge.joined_deletes import overruled_updates
 from branch_console.merge.plan import ThreeWayPlan, found_by, merging
+from branch_console.merge.resolution import settlement_words
 from branch_console.merge.row_work import JoinedDeletesResult, Reconciled
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
@@ -94,7 +95,10 @@ def _settled(
             conflicts=found.open_count,
         )
     settled = found.conflicts.num_rows
-    settled_by = [f"{count(settled, 'conflict')} of rows settled by policy {plan.rules.policy}."]
+    settled_by = [
+        f"{count(settled, 'conflict')} of rows settled by policy {plan.rules.policy}: "
+        f"{settlement_words(found.conflicts)}."
+    ]
     return WrittenRows(
         plan_id=plan.id,
         row_messages=buckets_of(found.messages),
