@@ -317,6 +317,15 @@ def test_the_link_to_these_snapshots_names_them(console: Console) -> None:
     assert "cmp_b=ahead%404%3A" in query
 
 
+def test_a_comparison_leads_back_to_the_merge_of_its_branches(console: Console) -> None:
+    page = console.open("compare", **AHEAD, cmp_b="ahead")
+    (query,) = (query for label, query in page.links() if label.startswith("Merge `ahead`"))
+    assert "source=ahead" in query
+    assert "target=main" in query
+    page = console.open("compare", **AHEAD, cmp_a="main@1", cmp_b="main")
+    assert not any(label.startswith("Merge `") for label, _ in page.links())
+
+
 def test_swapping_turns_the_address_round(console: Console) -> None:
     page = console.open("compare", **AHEAD, cmp_b="ahead").click("cmp-swap")
     assert page.at.query_params["cmp_a"] == "ahead"

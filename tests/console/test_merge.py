@@ -33,6 +33,15 @@ def test_a_legal_one_says_what_arrives_and_that_nothing_goes(tmp_path: Path) -> 
     assert not page.has_button("ff-force")
 
 
+def test_its_changes_lead_to_the_rows_between_both_snapshots(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **{**BACKFILL, "do": ""}, tab="changes")
+    (query,) = (query for label, query in page.links() if label == "Rows that `backfill` changed")
+    assert "cmp_a=main%40" in query
+    assert "cmp_b=backfill%40" in query
+    assert "cmp_tab=rows" in query
+    assert any(label == "Rows and files" for label, _ in page.links())
+
+
 def test_running_it_sends_one_command_and_follows_its_job(tmp_path: Path) -> None:
     console = air_console(tmp_path)
     plan = console.services.preview_fast_forward(

@@ -11,7 +11,7 @@ from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.quality.comparison import Scope
 from branch_console_app import reads, state
 from branch_console_app.models.compare.states import counted_difference, counted_sides, summary
-from branch_console_app.models.parts.wording import plain
+from branch_console_app.models.parts.wording import code, plain
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.branches_to_compare import show_start
 from branch_console_app.widgets.compare.choice import show_choice, show_unknown_branch
@@ -102,14 +102,14 @@ def _other(identifier: Identifier) -> str | None:
 def _show(identifier: Identifier, diff: StateDiff) -> None:
     if diff.is_empty:
         st.success(f"**{plain(summary(diff))}**", icon=":material/check:")
-        _show_pinned(diff)
+        _show_links(diff)
         return
     counts = None
     if diff.after.schema.primary_keys and not diff.rows.is_exact:
         counts = reads.row_counts(identifier, diff)
     counted = diff if counts is None else replace(diff, rows=counted_difference(counts))
     st.markdown(f"##### {plain(summary(counted))}")
-    _show_pinned(diff)
+    _show_links(diff)
     show_figures(counted)
     if counts is not None:
         st.markdown(counted_sides(counts))
@@ -130,6 +130,25 @@ def _show(identifier: Identifier, diff: StateDiff) -> None:
             show_quality(identifier, diff)
         case Tab.SCHEMA:
             show_schema_diff(diff.schema, f"{diff.before.name} (A)", f"{diff.after.name} (B)")
+
+
+def _show_links(diff: StateDiff) -> None:
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        _show_pinned(diff)
+        _link_to_merge(diff)
+
+
+def _link_to_merge(diff: StateDiff) -> None:
+    """Link to the merge of the second branch into the first; of one branch, into main."""
+    source, target = diff.after.branch, diff.before.branch
+    target = MAIN_BRANCH if source == target else target
+    if source == target:
+        return
+    state.link(
+        PageName.MERGE, f"Merge {code(source)} into {code(target)}\N{HORIZONTAL ELLIPSIS}",
+        here().at_branch(target), view={"source": source, "target": target},
+        icon=":material/merge:",
+    )  # fmt: skip
 
 
 def _show_pinned(diff: StateDiff) -> None:

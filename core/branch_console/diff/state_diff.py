@@ -69,6 +69,11 @@ PLACE_DIFF: Final = pa.schema(
 """
 
 
+def pinned_name(branch: str, snapshot: Snapshot) -> StateName:
+    """Return the name of one snapshot, wherever its branch goes on to."""
+    return StateName(branch=branch, snapshot_id=snapshot.id, identity=snapshot.identity.short)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedState:
     """A state of a table: where it was found, and what it is read with.
@@ -88,13 +93,7 @@ class ComparedState:
     @property
     def pinned(self) -> StateName:
         """The name of this very snapshot, wherever the branch goes on to."""
-        if self.snapshot is None:
-            return self.name
-        return StateName(
-            branch=self.branch,
-            snapshot_id=self.snapshot.id,
-            identity=self.snapshot.identity.short,
-        )
+        return self.name if self.snapshot is None else pinned_name(self.branch, self.snapshot)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,29 @@
-"""The links from a merge that cannot run: the pages that show both sides."""
+"""The links from a merge to the pages that show its rows and both sides."""
 
 import streamlit as st
 
+from branch_console.diff.state_diff import pinned_name
+from branch_console.format.snapshot import Snapshot
 from branch_console_app import state
+from branch_console_app.models.parts.wording import code
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts.table_picker import here
+
+
+def show_changed_rows(source: str, head: Snapshot, branch: str, base: Snapshot) -> None:
+    """Draw the link to the rows that a source changed, between exactly two snapshots.
+
+    Args:
+        source: The source.
+        head: Its newest snapshot.
+        branch: A branch that lists the snapshot before the changes.
+        base: That snapshot.
+    """
+    states = {"cmp_a": str(pinned_name(branch, base)), "cmp_b": str(pinned_name(source, head))}
+    state.link(
+        PageName.COMPARE, f"Rows that {code(source)} changed", here(),
+        view={**states, "cmp_tab": "rows"}, icon=":material/table_rows:",
+    )  # fmt: skip
 
 
 def show_both_sides(source: str, target: str) -> None:

@@ -35,7 +35,7 @@ from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code, count, listed, plain, prose
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
-from branch_console_app.widgets.merge.alternatives import show_both_sides
+from branch_console_app.widgets.merge.alternatives import show_both_sides, show_changed_rows
 from branch_console_app.widgets.merge.commits import show_commits
 from branch_console_app.widgets.merge.draft_jobs import begin_merge
 from branch_console_app.widgets.merge.eligibility import show_checks, show_short_checks
@@ -197,11 +197,17 @@ def _number(label: str, number: int) -> Figure | None:
 
 def _show_moves(preview: FastForwardPreview) -> None:
     # Below each other: half of a narrow page would cut off who committed, and when.
-    target = code(preview.plan.target)
+    plan = preview.plan
+    target = code(plan.target)
     st.markdown(f"**New on** {target}")
     _show_moved(preview.arrives, "arrives", "Nothing arrives.")
+    has_commits = plan.can_run and bool(preview.arrives.snapshots)
+    if has_commits and plan.source_head is not None and plan.target_head is not None:
+        show_changed_rows(plan.source, plan.source_head, plan.target, plan.target_head)
     st.markdown(f"**Removed from the history of** {target}")
     _show_moved(preview.removes, "removes", "Nothing: every snapshot, schema and tag stays.")
+    if plan.can_run:
+        show_both_sides(plan.source, plan.target)
 
 
 def _show_moved(moved: MovedCommits, key: str, nothing: str) -> None:

@@ -34,7 +34,7 @@ from branch_console_app.models.merge.merge_state import MergeStanding
 from branch_console_app.models.merge.merge_tabs import MergeTab, tab_labels
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.wording import code, count, listed, plain, plural, signed
-from branch_console_app.widgets.merge.alternatives import show_both_sides
+from branch_console_app.widgets.merge.alternatives import show_both_sides, show_changed_rows
 from branch_console_app.widgets.merge.bar import TAB, settle_button, unset_options
 from branch_console_app.widgets.merge.commits import show_commits
 from branch_console_app.widgets.merge.eligibility import (
@@ -250,9 +250,13 @@ def _show_summary(page: MergePage) -> None:
 
 
 def _show_changes(page: MergePage) -> None:
-    preview = page.preview
+    preview, heads = page.preview, page.preview.plan.heads
     if page.commits is not None:
         _show_source_commits(page.commits, preview.plan)
+        if page.commits.snapshots and heads.base is not None and heads.theirs is not None:
+            # The source lists the merge base: it was made from it, or was merged at it.
+            source = preview.plan.source
+            show_changed_rows(source, heads.theirs, source, heads.base)
     if preview.schema is None:
         st.caption(f"The columns, keys and options of {code(preview.plan.target)} do not change.")
     _show_schema(preview)
