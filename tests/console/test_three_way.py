@@ -326,7 +326,7 @@ def test_conflicts_are_listed_and_an_option_is_offered_that_was_tried(tmp_path: 
     assert "fix\\-delays updated rows" in page.text
     assert "take ours or theirs" in page.text
     assert "change one of the branches" in page.text
-    assert "1 of 3 conflicts are settled by this." in page.text
+    assert "This settles 1 of 3 conflicts." in page.text
     labels = [each.label for each in page.at.button if each.label.startswith("Settle:")]
     # The button that stays in view names what is offered below it, and is the one primary button.
     assert labels == ["Settle: keep added rows as they are"] * 2

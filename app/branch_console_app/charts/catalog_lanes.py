@@ -39,7 +39,7 @@ _SIZES: Final = {
 _WORDS: Final = {
     VersionKind.FORKED: "the branch begins",
     VersionKind.CHANGED: "a statement changed names or properties",
-    VersionKind.SIGHTED: "what the folders of main showed",
+    VersionKind.SIGHTED: "changes of main by other engines",
     VersionKind.MERGED: "merge",
     VersionKind.UNDONE: "undo",
     VersionKind.TURNED_BACK: "merge turned back",

@@ -287,8 +287,7 @@ def sharing_notes(source: str, target: str, arrives: Arrivals) -> tuple[str, ...
         *_ancestor_notes(source, arrives),
         f"Afterwards {source!r} and {target!r} share "
         f"{count(len(arrives.snapshots), 'more snapshot')}. When another engine expires snapshots "
-        "of one branch, a tag on main or a fence (a consumer that holds its snapshots back) keeps "
-        "their files.",
+        "of one of them, a tag on main, or a consumer in the branch, keeps their files.",
     )
 
 

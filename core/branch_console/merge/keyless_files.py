@@ -60,8 +60,8 @@ _LOST_ADVICE: Final = (
     "the new files. Revert one of the changes."
 )
 _INSERT_ADVICE: Final = (
-    "The source {did}, and the target added rows that this {change} has not seen. Isolation "
-    "'snapshot' leaves the added rows as they are."
+    "The source {did}, and the target has added rows since, which this {change} did not see. "
+    "Isolation 'snapshot' keeps the added rows as they are."
 )
 _OVERWRITTEN_ADVICE: Final = (
     "The source replaced rows, and with them it would remove what the target wrote since. Merge "

@@ -452,8 +452,11 @@ def _inferred(side: MergeSide) -> str | None:
         return None
     of = f"of {side.branch!r}"
     if inferred == 1:
-        return f"1 commit {of} does not record what it changed; its files show it."
-    return f"{inferred:,} commits {of} do not record what they changed; their files show it."
+        return f"1 commit {of} does not record what it changed; this was read from its files."
+    return (
+        f"{inferred:,} commits {of} do not record what they changed; this was read from their "
+        "files."
+    )
 
 
 def _used_schemas(theirs: TableChanges) -> frozenset[int]:

@@ -184,7 +184,7 @@ def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> Non
         "main added rows",
         "dev deleted rows",
     )
-    assert line.advice.endswith("Isolation `snapshot` leaves the added rows as they are\\.")
+    assert line.advice.endswith("Isolation `snapshot` keeps the added rows as they are\\.")
     assert rules_in_words((line, line)) == ("dev deleted rows, main added rows (`delete.insert`)",)
     settled = seen(bench, MergeRules(isolation=Isolation.SNAPSHOT))
     assert verdict_of(settled.plan) is MergeVerdict.CLEAN

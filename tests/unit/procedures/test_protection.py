@@ -60,15 +60,15 @@ def test_rules_are_for_approvers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("branch", "protected", "told"),
     [
-        ("dev", True, "1 branch can then be neither dropped nor renamed, and is moved by"),
-        ("*", True, "2 branches can then be neither dropped nor renamed, and are moved by"),
+        ("dev", True, "1 branch can then not be dropped or renamed, and only approvers"),
+        ("*", True, "2 branches can then not be dropped or renamed, and only approvers"),
         (
             "release-*",
             True,
-            "No branch has such a name yet. One that is given it can then be neither dropped nor "
-            "renamed, and is moved by approvers only.",
+            "No branch has such a name yet. One that is given it can then not be dropped or "
+            "renamed, and only approvers can change it.",
         ),
-        ("devv", True, "and is moved by approvers only. Did you mean 'dev'?"),
+        ("devv", True, "and only approvers can change it. Did you mean 'dev'?"),
         ("dev", False, "1 branch can then be changed by any editor."),
         ("release-*", False, "No branch has such a name yet. One that is given it can then be"),
     ],

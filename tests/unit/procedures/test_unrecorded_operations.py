@@ -129,7 +129,7 @@ def test_a_preview_says_which_commits_record_nothing(bench: BranchBench) -> None
     bench.append("new")
     delete_rows(bench, "main", "new", left="less", rows=5)
     notes = plan_with(bench, isolation=Isolation.SNAPSHOT).notes
-    told = "2 commits of 'dev' do not record what they changed; their files show it."
+    told = "2 commits of 'dev' do not record what they changed; this was read from their files."
     assert told in notes
 
 

@@ -99,8 +99,12 @@ def scope_words(scope: ScopeComparison, base: str | None = None) -> str:
         return f"All {before} of A against the {after} that merging B into A would leave."
     if scope.keys is not None:
         # Most rows of a bucket that was written to stand in both sides.
-        of_base = f"all {before} of A" if scope.is_base_whole else f"{before} only on A"
-        return f"{after} only on B, or with other values there, against {of_base}."
+        of_base = (
+            f"all {before} of A"
+            if scope.is_base_whole
+            else f"{before} of A without an equal row on B"
+        )
+        return f"{after} of B without an equal row on A, against {of_base}."
     if scope.is_base_whole:
         return (
             f"{after} in files that only B has, against all {before} of A, which has too few of "

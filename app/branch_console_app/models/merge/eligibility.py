@@ -290,7 +290,7 @@ def _dry_run(state: MergeState, facts: MergeFacts, *, has_rules: bool) -> Iterat
             text = f"passed, {when}; its result is no longer kept."
             yield Check(standing=CheckState.PASSES, name=name, text=text)
     else:
-        text = "not done. The merge begins with one, unless you choose *Merge now*."
+        text = "not done yet. A merge starts with one, unless you choose *Merge now*."
         # Of two lines with the same button one would be in the way.
         remedies = () if has_rules else _dry_run_of(state)
         yield Check(standing=CheckState.NOT_RUN, name=name, text=text, remedies=remedies)

@@ -32,7 +32,9 @@ def show_running_job(parameter: str, subject: str) -> bool:
     if job is None:
         return False
     if not job.state.is_over:
-        follow_here(job, f"{subject} are compared.", f"{subject} are to be compared.")
+        follow_here(
+            job, f"Comparing {subject.lower()}.", f"{subject} are compared once a worker is free."
+        )
         return True
     if job.state is not JobState.DONE:
         st.warning(f"**{subject} were not compared.** {prose(job.message)} {code(job.error or '')}")

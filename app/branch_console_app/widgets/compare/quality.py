@@ -199,7 +199,7 @@ def _picked_column(scope: ScopeComparison) -> ColumnComparison:
 def _show_bars(scope: ScopeComparison) -> None:
     drift = drift_bars(scope)
     more = plural(drift.left_out, "more column" if drift.bars else "column")
-    left_out = f"{more} differ no more than chance explains." if drift.left_out else ""
+    left_out = f"{more} differ by no more than chance." if drift.left_out else ""
     if not drift.bars:
         st.caption(left_out)
         return

@@ -98,12 +98,12 @@ def show_options() -> None:
             st.caption(MergeRequest.help_of("strict"))
         with middle:
             _choice("Insert scope", "scope", list(InsertScope), scope)
-            st.caption("Which of the target's new rows can conflict: those of the whole table, or "
-                       "only those in partitions that the source changed.")  # fmt: skip
+            st.caption("Which added rows can conflict: all, or those in partitions that the "
+                       "source changed.")  # fmt: skip
         with right:
             _choice("Isolation", "isolation", list(Isolation), isolation)
             st.caption("Serializable: rows that the target added can conflict. Snapshot: they "
-                       "cannot; an update or delete of the source leaves them alone.")  # fmt: skip
+                       "cannot; updates and deletes of the source do not touch them.")  # fmt: skip
 
 
 def _choice(
@@ -422,8 +422,8 @@ def _show_conflicts(preview: MergePreview, added: int | None) -> None:
 
 def _settles(settling: SettleOption, number: int) -> str:
     if settling.number < number:
-        return f" {count(settling.number)} of {count(number)} conflicts are settled by this."
-    return "" if number == 1 else f" All {count(number)} conflicts are settled by this."
+        return f" This settles {count(settling.number)} of {count(number)} conflicts."
+    return "" if number == 1 else f" This settles all {count(number)} conflicts."
 
 
 def _show_conflict(number: int, line: ConflictLine, proven: Sequence[SettleOption]) -> None:

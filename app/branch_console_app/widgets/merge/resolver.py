@@ -263,7 +263,7 @@ def show_cells(resolver: Resolver, group: Group) -> None:
         )  # fmt: skip
         by_row = st.toggle(
             "One choice per row", key="cf_row", bind="query-params",
-            help="A choice in one cell applies to all cells of its row that both branches changed",
+            help="What you take in one cell is taken in all conflicting cells of its row",
         )  # fmt: skip
         with st.popover("Columns", icon=":material/view_column:", type="tertiary"):
             more = [

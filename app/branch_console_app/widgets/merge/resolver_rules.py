@@ -205,7 +205,7 @@ def show_rules(resolver: Resolver) -> None:
     with st.container(border=True, key="card-rules"):
         st.markdown("##### Rules")
         st.caption(
-            "If rules disagree, the more exact one wins: a choice for a cell, then for a row, then "
+            "If several rules match a conflict, the first of this order decides: cell, row, "
             "condition, column, whole table, kind of conflict."
         )
         if lines:
@@ -370,7 +370,7 @@ def show_policy_file(resolver: Resolver) -> None:
         st.caption(
             "A file with all your decisions. To repeat them, run `branch-console merge SOURCE "
             "--policy FILE` or upload the file here. Conflicts whose values have changed since "
-            "then are decided again."
+            "then are open again."
         )
         draft = resolver.resolution.draft
         st.download_button(

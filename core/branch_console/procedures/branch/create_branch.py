@@ -258,7 +258,7 @@ def _planned(table: FileStoreTable, call: ProcedureCall) -> _PlannedCreation:
 
 def _fence_consequence(creation: BranchCreation) -> Consequence:
     if creation.is_fenced:
-        return keeps("A fence keeps every snapshot of it from the expiry of other engines.")
+        return keeps("A fence (a consumer file) stops other engines from expiring its snapshots.")
     return changes(
         "It gets no fence: once another engine expires it, files may go that other branches read."
     )

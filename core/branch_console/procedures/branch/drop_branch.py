@@ -90,7 +90,10 @@ def plan_drop_of(
             *open_operations(warehouse, branch),
             *found.lost,
             changes(f"The branch is renamed to {RESCUE_PREFIX}… with the id of this operation."),
-            keeps("No data file is deleted. To free its files later, release the rescue branch."),
+            keeps(
+                "No data file is deleted. Releasing the rescue branch later removes those that no "
+                "other branch needs."
+            ),
             *(
                 (keeps(f"Its base tag {base_tag!r} stays, so that undo works."),)
                 if base_tag

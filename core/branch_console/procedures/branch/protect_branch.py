@@ -53,7 +53,7 @@ def plan_protection(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperati
         ),
         typed_name=None,
         role=Role.APPROVER,
-        undo="A later rule that matches takes its place: protect again, or remove the protection.",
+        undo="Protect it again, or remove the protection: the newest matching rule decides.",
     )
     return PlannedOperation(
         preview=preview,
@@ -108,11 +108,11 @@ def _effect(number: int, *, protected: bool) -> str:
     """Tell what a rule does to as many branches as it matches now."""
     match number:
         case 0:
-            who, are = "No branch has such a name yet. One that is given it", "is"
+            who, them = "No branch has such a name yet. One that is given it", "it"
         case 1:
-            who, are = "1 branch", "is"
+            who, them = "1 branch", "it"
         case _:
-            who, are = f"{number:,} branches", "are"
+            who, them = f"{number:,} branches", "them"
     if not protected:
         return f"{who} can then be changed by any editor."
-    return f"{who} can then be neither dropped nor renamed, and {are} moved by approvers only."
+    return f"{who} can then not be dropped or renamed, and only approvers can change {them}."

@@ -74,7 +74,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
         *open_operations(warehouse, branch),
         *_uses(uses, move, update=asked.update_options),
         changes(
-            f"Readers and writers that say {branch.branch!r} find nothing until they say {to!r}."
+            f"Jobs of other engines that use the name {branch.branch!r} fail until they use {to!r}."
         ),
         keeps("Owner, protection by name, fork and history follow the new name."),
     ]

@@ -111,7 +111,7 @@ def plan_version(call: ProcedureCall, change: BranchChange, version: CatalogVers
         ),
         typed_name=change.typed_name,
         role=change.role,
-        undo="Undo is the next version, with what was before, while nobody built on it.",
+        undo="You can undo this until the next version of the branch.",
     )
     return CatalogPlan(
         preview=preview,

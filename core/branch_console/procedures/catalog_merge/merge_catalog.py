@@ -250,7 +250,7 @@ def _preview(
         role=role,
         undo=NOTHING_TO_UNDO
         if plan.verdict is MergeVerdict.UP_TO_DATE
-        else "Undo brings every table back, while nobody built on what came.",
+        else "You can undo this until one of the merged tables gets a commit.",
     )
 
 

@@ -95,8 +95,8 @@ def sharing_consequences(safety: FileSafety) -> list[Consequence]:
         *(changes(_fence_text(branch)) for branch in safety.fences),
         *(
             changes(
-                f"A new tag on snapshot {place.snapshot_id} of {MAIN_BRANCH!r} keeps files that "
-                f"other branches need, even when snapshots of {MAIN_BRANCH!r} expire."
+                f"Snapshot {place.snapshot_id} of {MAIN_BRANCH!r} gets a tag, so that files which "
+                f"other branches need stay when snapshots of {MAIN_BRANCH!r} expire."
             )
             for place in safety.pins
         ),
