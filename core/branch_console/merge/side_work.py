@@ -29,11 +29,13 @@ class SideWork:
         commits: How many commits changed rows, of which something is left.
         rows: The changes of these rows.
         schema: The changes of columns, keys and options, under the ids of the target.
+        has_key: Whether the table has a primary key: a row that is written may replace another.
     """
 
     commits: int = 0
     rows: frozenset[TableOperation] = frozenset()
     schema: tuple[SchemaChange, ...] = ()
+    has_key: bool = False
 
     @property
     def operations(self) -> frozenset[TableOperation]:
@@ -70,7 +72,10 @@ def work_of(changes: TableChanges, schema: tuple[SchemaChange, ...], *, has_key:
         lasting = {step.commit for step in steps}
         steps = tuple(step for step in changes.log.steps if step.commit in lasting)
     return SideWork(
-        commits=len(steps), rows=frozenset(step.operation for step in steps), schema=schema
+        commits=len(steps),
+        rows=frozenset(step.operation for step in steps),
+        schema=schema,
+        has_key=has_key,
     )
 
 

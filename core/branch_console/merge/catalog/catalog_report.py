@@ -31,6 +31,8 @@ _DONE: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """A side's change, as words that complete "the source …"."""
+_DONE_TO_KEYS: Final[Mapping[str, str]] = MappingProxyType({"insert": "wrote rows"})
+"""The same of a table with a primary key, where an insert may update: no metadata tells."""
 _OF_SCHEMA: Final = frozenset({"column", "properties"})
 _NAMED: Final = 5
 
@@ -153,7 +155,8 @@ def _is_open(merged: ObjectMerge) -> bool:
 def _done(words: tuple[str, ...], work: SideWork) -> str:
     """Say what a side did: to the object in a word each, to columns and options one by one."""
     named = _OF_SCHEMA if work.schema else frozenset()
-    texts = [_DONE[word] for word in words if word not in named]
+    done = {**_DONE, **_DONE_TO_KEYS} if work.has_key else _DONE
+    texts = [done[word] for word in words if word not in named]
     texts += [change_words(each) for each in work.schema[:_NAMED]]
     more = len(work.schema) - _NAMED
     texts += [f"made {more:,} more changes to the schema"] if more > 0 else []
