@@ -52,7 +52,7 @@ _READ_A_SECOND = 150
 _TABLE = Column(label="Table", weight=2.8)
 _KIND = Column(label="Kind", weight=1.5)
 _BRANCHES = Column(label="Branches", weight=1.4, align="right")
-_ROWS = Column(label="Rows", weight=1.8, align="right")
+_ROWS = Column(label="Rows or records", weight=1.8, align="right")
 _HEAD = Column(label="Last commit", weight=1.5)
 _FILES = Column(label="Files", weight=1.2)
 _COLUMNS = (_TABLE, _KIND, _BRANCHES, _ROWS, _HEAD, _FILES)

@@ -36,9 +36,11 @@ def shares_label(error: float) -> str:
 
 
 def short_figure(figure: RowFigure) -> str:
-    """Write a figure for a narrow cell under `Rows`, as Markdown."""
+    """Write a figure with its unit for a narrow cell, as Markdown."""
     number = figure.number(count)
-    return number if figure.is_of_rows or not figure.is_known else f"{number} :gray[records]"
+    if not figure.is_known:
+        return number
+    return f"{number} :gray[{figure.noun if figure.is_of_rows else 'records'}]"
 
 
 def change_fact(figure: RowFigure) -> tuple[str, str]:
