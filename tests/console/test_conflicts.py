@@ -142,7 +142,7 @@ def test_the_summary_says_what_a_comparison_and_a_dry_run_found(
 
     found = summary()
     assert "Conflicts 8" in found
-    assert "Rows and data files are counted once all conflicts are settled." in found
+    assert "Once all conflicts are settled, a dry run counts the rows and data files" in found
     assert [phrase for phrase in OF_BEFORE if phrase in found] == []
 
     services: Any = console().services
@@ -161,7 +161,8 @@ def test_the_summary_says_what_a_comparison_and_a_dry_run_found(
     staged = summary()
     assert "4 data files are added to main: +12 records in files." in staged
     assert "Data files +4" in staged
-    assert "Data files written 2" in staged
+    assert "Source files added 2" in staged
+    assert "New files written 2" in staged
     assert [phrase for phrase in OF_BEFORE if phrase in staged] == []
 
 

@@ -177,7 +177,9 @@ def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> Non
     assert settlings == [("keep added rows as they are", 1)]
     assert figures(preview) == {"Conflicts": "1"}
     assert added_in_json(preview) == (None, None)
-    assert preview.reasons == ("Rows and data files are counted once all conflicts are settled.",)
+    assert preview.reasons == (
+        "Once all conflicts are settled, a dry run counts the rows and data files that change.",
+    )
     (line,) = preview.conflicts
     assert (line.rule, line.ours, line.theirs) == (
         "delete.insert",
@@ -226,7 +228,10 @@ def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
     told = {figure.label: (figure.value, figure.known) for figure in preview.figures}
     assert told == {"Rows changed": (NOT_READ, UNREAD), "Data files": ("+1", LEAST)}
     # The files of the source are put beside those of the target, whatever the rows are.
-    assert [figure.label for figure in preview.file_figures] == ["Data files added", "Data to copy"]
+    assert [figure.label for figure in preview.file_figures] == [
+        "Source files added",
+        "Data to copy",
+    ]
     assert preview.reasons[0].startswith("Row counts are known after")
     assert preview.can_run
 

@@ -42,6 +42,8 @@ def test_rows_are_told_where_both_heads_were_counted() -> None:
         ("Rows", "336,776 → 335,751"),
     ]
     assert count_pairs(Counts(rows_before=336_776)) == []
+    updated = Counts(records_added=48_406, rows_before=336_776, rows_after=336_776)
+    assert ("Rows", "336,776 before and after") in count_pairs(updated)
 
 
 def test_a_receipt_of_an_earlier_release_is_read_as_records() -> None:

@@ -28,7 +28,7 @@ _LABELS = {
     "tags_added": "Tags added",
     "tags_removed": "Tags removed",
     "files_verified": "Data files checked",
-    "files_shared": "Data files shared",
+    "files_shared": "Data files shared by branches",
     "files_removed": "Files removed",
 }
 _REVERT = "sys.revert("
@@ -121,6 +121,8 @@ def count_pairs(counts: Counts) -> list[tuple[str, str]]:
         pairs.append(("Net records", f"{plus}{full_count(counts.records_added)}"))
     if counts.rows_before is not None and counts.rows_after is not None:
         rows = f"{full_count(counts.rows_before)} → {full_count(counts.rows_after)}"
+        if counts.rows_before == counts.rows_after:
+            rows = f"{full_count(counts.rows_after)} before and after"
         pairs.append(("Rows", rows))
     if counts.bytes_written:
         pairs.append(("Bytes written", size(counts.bytes_written)))

@@ -65,8 +65,8 @@ def file_figures(plan: Plan, rows: RowsOfMerge | None = None) -> tuple[Figure, .
     written = 0 if known.staged is None else known.staged.files_written
     counted = (
         _number("Data files reused", by_strategy.get(Strategy.ADOPT, 0)),
-        _number("Data files added", beside),
-        _number("Data files written", written),
+        _number("Source files added", beside),
+        _number("New files written", written),
         _removed_files(found, known, result),
         _number("Data files restored", cost.files_restored),
         _number("Data files rewritten", cost.files_joined),
@@ -139,7 +139,10 @@ def bounds_reasons(
     result = count_result(found, known)
     if result is None:
         if found.conflicts or known.open_conflicts:
-            return ("Rows and data files are counted once all conflicts are settled.",)
+            return (
+                "Once all conflicts are settled, a dry run counts the rows and data files that "
+                "change.",
+            )
         if not known.is_compared:
             return ("Row counts are known after the row comparison.",)
         return ("A dry run counts the rows and data files that change.",)

@@ -64,7 +64,10 @@ def _counted(plan: ThreeWayPlan, known: KnownRows) -> str:
     result = count_result(plan, known)
     if result is None:
         if plan.conflicts or known.open_conflicts:
-            return "Rows and data files are counted once all conflicts are settled."
+            return (
+                "Once all conflicts are settled, a dry run counts the rows and data files that "
+                "change."
+            )
         if not known.is_compared:
             return "The row comparison counts the rows and data files that change."
         return "A dry run counts the rows and data files that change."
@@ -72,7 +75,12 @@ def _counted(plan: ThreeWayPlan, known: KnownRows) -> str:
     if result.rows_counted is not None:
         before, after = result.rows_counted
         if before == after:
-            return f"{files}. {plan.target!r} keeps {before:,} rows."
+            kept = f"{files}. {plan.target!r} has {before:,} rows before and after"
+            if not result.records_in:
+                return f"{kept}."
+            # As many rows as before: that alone reads as if nothing changed.
+            written = count(result.records_in, "record")
+            return f"{kept}; the added files hold {written}, which can give rows new values."
         return f"{files}. {plan.target!r} has {before:,} rows now and {after:,} after the merge."
     reads = "" if plan.reads_rows else " Files are reused, so no row is read or rewritten."
     if result.figure.rows == 0:
