@@ -43,15 +43,18 @@ def test_a_red_gate_publishes_nothing_and_an_override_is_in_the_receipt(
     seen.chooses_publish()
     seen.merges()
     seen.sees("Blocked by rule plausible: 4 of")
-    seen.page.get_by_role("button", name="Show rows").click()
-    seen.sees("Quality rules")
+    seen.page.get_by_role("tab", name="Checks").click()
     seen.sees("GATE_FAILED")
+    seen.page.get_by_test_id("stMain").get_by_role("button", name="Show rows").first.click()
+    seen.page.get_by_role("dialog").wait_for()
     seen.sees("Condition: dep_delay ≤ 16")
     seen.sees("Failing rows (4)")
-    failing = seen.page.get_by_test_id("stExpander").filter(has_text="Failing rows")
+    failing = seen.page.get_by_role("dialog").get_by_test_id("stExpander")
     expect(failing.get_by_test_id("stDataFrame")).to_be_visible()
     seen.assert_fits()
     seen.keep_picture("gate-light", update=update_screenshots)
+    seen.page.keyboard.press("Escape")
+    expect(seen.page.get_by_role("dialog")).to_have_count(0)
     assert table.head == before
     assert _snapshots(table) == snapshots
 

@@ -67,7 +67,9 @@ Row = dict[str, Any]
 class Table:
     """A table with or without a key, changed and judged through procedures."""
 
-    def __init__(self, session: WarmSession, folder: Path, *keys: str) -> None:
+    def __init__(
+        self, session: WarmSession, folder: Path, *keys: str, partition_keys: tuple[str, ...] = ()
+    ) -> None:
         folder.mkdir(exist_ok=True)
         self.warehouse = Warehouse.open(str(folder))
         self.folder = folder
@@ -76,7 +78,9 @@ class Table:
         paths = TablePaths(table=f"{self.warehouse.file_io.root}/db.db/t")
         fields = [(name, parse_data_type(kind)) for name, kind in COLUMNS.items()]
         options = {"bucket": "1"} if keys else {}
-        schema = new_schema(fields, primary_keys=list(keys), options=options)
+        schema = new_schema(
+            fields, primary_keys=list(keys), partition_keys=partition_keys, options=options
+        )
         create_table(CommitStore.of(self.warehouse.file_io), paths, schema)
 
     def on(self, branch: str = "main") -> FileStoreTable:
@@ -371,6 +375,35 @@ def _diverged(session: WarmSession, folder: Path, keys: tuple[str, ...], *, move
 
 
 _CODE = "id: code, rule: not_null, columns: [code], severity: block"
+_MOSTLY = f"{_CODE}, min_pass_rate: 0.5"
+
+
+def test_the_rows_that_newly_fail_are_shown_and_their_partitions_are_counted(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    """Rows that fail on the target as well are not the cause, though there are more of them."""
+    first, second = dt.date(2026, 1, 1), dt.date(2026, 1, 2)
+    for keys, parts in (((), ()), ((), ("day",)), (("day", "id"), ("day",))):
+        cell = keys, parts
+        folder = tmp_path / f"{len(keys)}-{len(parts)}"
+        table = Table(session, folder, *keys, partition_keys=parts)
+        old = [{"id": each, "day": first, "code": None} for each in range(22)]
+        good = [{"id": each, "day": second, "code": "a"} for each in range(100, 123)]
+        table.write([*old, *good])
+        table.run("create_branch", "make", branch="dev")
+        table.write([{"id": each, "day": second, "code": None} for each in range(200, 203)], "dev")
+        table.write([{"id": 99, "day": first, "code": "b"}])
+        table.keep_rules(_MOSTLY)
+        with pytest.raises(Refused) as refused:
+            table.run("dry_run_merge", "dry", branch="dev")
+        (found,) = table.kept["dry"].rows.to_pylist()
+        shown = sorted(json.loads(each)["id"] for each in found["examples"])
+        assert (found["failures"], found["failures_before"]) == (25, 22), cell
+        assert shown == [200, 201, 202], cell
+        grown = {"partition": "day=2026-01-02", "failures": 3, "failures_before": 0}
+        assert found["partitions"] == ([grown] if parts else []), cell
+        said = "More rows fail than before: 3 in day=2026-01-02, 0 before."
+        assert (said in refused.value.message) is bool(parts), cell
 
 
 def test_what_newly_breaks_a_rule_is_not_published_unless_somebody_says_why(

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from branch_console.quality.rules import Outcome
+from branch_console.quality.rules import Outcome, PartitionFailures
 
 
 class GateVerdict(StrEnum):
@@ -40,7 +40,9 @@ class RuleFinding:
         worse_by: How many rows more than before break it, or milliseconds that the newest is older;
             None if both are not known.
         allowed: The share of rows that may fail, as a text such as `1%`; None if no row may.
-        examples: Some rows that fail, each a JSON object of texts by column.
+        examples: Some rows that fail, each a JSON object of texts by column; of a result, rows
+            that did not fail before where there are any.
+        partitions: Those in which more rows fail than before, the largest growth first.
     """
 
     rule: str
@@ -57,6 +59,7 @@ class RuleFinding:
     worse_by: int | None = None
     allowed: str | None = None
     examples: tuple[str, ...] = ()
+    partitions: tuple[PartitionFailures, ...] = ()
 
     @property
     def is_new(self) -> bool:
@@ -107,8 +110,21 @@ class GateReport:
 
 def findings_of(rows: Iterable[Mapping[str, Any]]) -> tuple[RuleFinding, ...]:
     """Return findings from the JSON values of a report, or from the rows of its table."""
-    return tuple(RuleFinding(**{**row, "examples": tuple(row["examples"])}) for row in rows)
+    return tuple(
+        RuleFinding(
+            **{
+                **row,
+                "examples": tuple(row["examples"]),
+                # An earlier release kept none.
+                "partitions": tuple(
+                    PartitionFailures(**each) for each in row.get("partitions") or ()
+                ),
+            }
+        )
+        for row in rows
+    )
 
 
 def _object(finding: RuleFinding) -> dict[str, Any]:
-    return {**asdict(finding), "examples": list(finding.examples)}
+    partitions = [asdict(each) for each in finding.partitions]
+    return {**asdict(finding), "examples": list(finding.examples), "partitions": partitions}

@@ -12,6 +12,7 @@ import pyarrow as pa
 from branch_console.quality.findings import GateReport, GateVerdict, RuleFinding
 from branch_console.quality.rules import (
     Outcome,
+    PartitionFailures,
     QualityRule,
     RuleKind,
     RuleResult,
@@ -26,6 +27,15 @@ from branch_console.quality.rules import (
 
 SCHEMA_RULE: Final = "schema"
 """The name of the built-in check of the schema."""
+
+_NAMED: Final = 3
+_PARTITION: Final = pa.struct(
+    [
+        pa.field("partition", pa.string(), nullable=False),
+        pa.field("failures", pa.int64(), nullable=False),
+        pa.field("failures_before", pa.int64(), nullable=False),
+    ]
+)
 
 FINDINGS: Final = pa.schema(
     [
@@ -43,6 +53,7 @@ FINDINGS: Final = pa.schema(
         pa.field("worse_by", pa.int64()),
         pa.field("allowed", pa.string()),
         pa.field("examples", pa.list_(pa.string()), nullable=False),
+        pa.field("partitions", pa.list_(_PARTITION), nullable=False),
     ]
 )
 """The findings on each rule; numbers are null if nothing was counted."""
@@ -111,6 +122,7 @@ def _judged(rule: QualityRule, after: RuleResult, before: RuleResult | None) -> 
         **_numbers(rule, after, ""),
         **_numbers(rule, before, "_before"),
         examples=after.examples,
+        partitions=after.partitions,
     )
 
 
@@ -132,6 +144,7 @@ def _said(
     rule: QualityRule, after: RuleResult, before: RuleResult | None, worse: int | None
 ) -> str:
     ended, now = outcome(rule, after), result_text(rule, after)
+    grown = _grown(after.partitions)
     if ended is Outcome.NOT_EVALUATED:
         return f"Rule {rule.id!r} was {now.rstrip('.')}."
     if ended is Outcome.PASSES:
@@ -144,12 +157,23 @@ def _said(
     then = result_text(rule, before).rstrip(".")
     match outcome(rule, before):
         case Outcome.PASSES:
-            return f"Rule {rule.id!r} fails now, and passed before: {now}; before: {then}."
+            return f"Rule {rule.id!r} fails now, and passed before: {now}; before: {then}.{grown}"
         case Outcome.NOT_EVALUATED:
             return f"Rule {rule.id!r} fails: {now}; before it was {then}."
         case Outcome.FAILS:
             more = "" if worse is None else f", {worse_text(rule, worse)}"
-            return f"Rule {rule.id!r} fails: {now}{more}; it failed before: {then}."
+            return f"Rule {rule.id!r} fails: {now}{more}; it failed before: {then}.{grown}"
+
+
+def _grown(partitions: Sequence[PartitionFailures]) -> str:
+    """Say where more rows fail than before; empty if that is not known."""
+    if not partitions:
+        return ""
+    named = "; ".join(each.words for each in partitions[:_NAMED])
+    others = len(partitions) - _NAMED
+    noun = "partition" if others == 1 else "partitions"
+    more = f"; and more in {others} other {noun}" if others > 0 else ""
+    return f" More rows fail than before: {named}{more}."
 
 
 def _numbers(rule: QualityRule, found: RuleResult | None, suffix: str) -> dict[str, int | None]:

@@ -29,6 +29,9 @@ COUNTED: Final = OF_ROWS | {RuleKind.ROW_COUNT_BETWEEN, RuleKind.FRESHNESS}
 LISTS_ROWS: Final = OF_ROWS | {RuleKind.UNIQUE, RuleKind.SQL}
 """Rules that some rows fail; the others speak of the table as a whole."""
 
+FAILURES: Final = "failures"
+"""The column of `partition_query` that counts."""
+
 _EXACT: Final = frozenset(
     {TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DECIMAL}
 )
@@ -146,6 +149,36 @@ def failing_rows_query(rule: QualityRule, schema: TableSchema, source: str) -> s
     fails = f"({_fails(rule, schema)})"
     where = fails if rule.where is None else f"{_scope(rule)} AND {fails}"
     return f"SELECT * FROM {source} WHERE {where}"
+
+
+def new_rows_query(rule: QualityRule, schema: TableSchema, table: Identifier) -> str:
+    """Return a SELECT of some rows that fail in a state and do not in the one before.
+
+    It names the table as often for the state as for the one before, the state first.
+
+    Raises:
+        InvalidInput: A rule does not fit the columns, or speaks of no rows.
+    """
+    failing = failing_rows_query(rule, schema, table_sql(table))
+    # Two queries of one text name the table equally often.
+    return f"SELECT * FROM (({failing}) EXCEPT ({failing})) LIMIT {MOST_EXAMPLES}"
+
+
+def partition_query(rule: QualityRule, schema: TableSchema, table: Identifier) -> str:
+    """Return a SELECT of `failures` for each partition that has any, its values as text.
+
+    Args:
+        rule: A rule of OF_ROWS.
+        schema: The columns, with the keys of partitions.
+        table: The table.
+
+    Raises:
+        InvalidInput: The rule does not fit the columns.
+    """
+    names = [_name(each) for each in schema.partition_keys]
+    texts = ", ".join(f"CAST({name} AS STRING) AS {name}" for name in names)
+    failing = failing_rows_query(rule, schema, table_sql(table))
+    return f"SELECT {texts}, count(*) AS `{FAILURES}` FROM ({failing}) GROUP BY {', '.join(names)}"
 
 
 def sql_query(rule: QualityRule, table: Identifier) -> str:

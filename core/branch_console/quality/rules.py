@@ -8,6 +8,7 @@ from typing import Final
 from branch_console.diff.history_move import count
 
 MOST_EXAMPLES: Final = 20
+MOST_PARTITIONS: Final = 20
 """Failing rows that are kept of a rule."""
 
 _MILLIS_AN_HOUR: Final = 3_600_000
@@ -132,6 +133,20 @@ class RuleSet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionFailures:
+    """How many rows of one partition fail a rule, and how many did before."""
+
+    partition: str
+    failures: int
+    failures_before: int
+
+    @property
+    def words(self) -> str:
+        """Both numbers as people read them: `27,004 in month=2013-01, 155 before`."""
+        return f"{self.failures:,} in {self.partition}, {self.failures_before:,} before"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleResult:
     """The counts of a rule in one state.
 
@@ -144,6 +159,7 @@ class RuleResult:
         future: Rows whose value lies in the future, so that it tells nothing of how old they are.
         problem: Why nothing was found, in a sentence; None if it was evaluated.
         examples: Some of the rows that fail, each a JSON object of texts by column.
+        partitions: Those in which more rows fail than before, the largest growth first.
     """
 
     rule_id: str
@@ -153,6 +169,7 @@ class RuleResult:
     future: int = 0
     problem: str | None = None
     examples: tuple[str, ...] = ()
+    partitions: tuple[PartitionFailures, ...] = ()
 
 
 def outcome(rule: QualityRule, found: RuleResult) -> Outcome:

@@ -17,6 +17,7 @@ from branch_console.procedures.call.consequence import blocks
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.quality.findings import RuleFinding
+from branch_console.quality.rules import PartitionFailures
 from branch_console_app.models.jobs.target_words import target_words
 from branch_console_app.models.merge.eligibility import check_of, checks_of_draft
 from branch_console_app.models.merge.merge_facts import (
@@ -289,6 +290,19 @@ def test_what_a_job_said_of_other_heads_says_nothing_of_these(plan: Planned) -> 
     assert MergeState.of(clean, MergeFacts(dry_run=earlier)).standing is MergeStanding.CLEAN
     # A merge that is done was of this draft, until the source has something new.
     assert of(clean, merge=DONE).standing is MergeStanding.CLEAN
+
+
+def test_a_red_gate_names_the_partition_in_which_the_most_rows_newly_fail(plan: Planned) -> None:
+    grown = (
+        PartitionFailures(partition="month=2013-01", failures=27_004, failures_before=155),
+        PartitionFailures(partition="month=2013-02", failures=9, failures_before=8),
+    )
+    red = ended(JobState.REFUSED, ErrorKind.GATE_FAILED)
+    clean = plan()
+    tried = MergeAttempt(job=red, plan_id=clean.id, findings=(replace(TAIL, partitions=grown),))
+    found = MergeState.of(clean, MergeFacts(dry_run=tried))
+    assert "27,004 are in month=2013-01, where 155 fail on main." in found.text
+    assert "month=2013-02" not in found.text
 
 
 def test_a_cancelled_merge_says_once_that_it_was_cancelled(plan: Planned) -> None:

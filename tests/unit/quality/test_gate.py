@@ -7,6 +7,7 @@ from branch_console.quality.findings import GateVerdict, findings_of
 from branch_console.quality.gate import failing_ids, findings_table, judge, judge_state
 from branch_console.quality.rules import (
     Outcome,
+    PartitionFailures,
     QualityRule,
     RuleKind,
     RuleResult,
@@ -101,6 +102,26 @@ def test_a_finding_tells_both_counts_and_comes_back_from_what_is_kept() -> None:
     kept = report.to_object()["findings"]
     assert isinstance(kept, list)
     assert findings_of(kept) == report.findings
+
+
+def test_a_finding_names_the_partitions_in_which_more_rows_fail_than_before() -> None:
+    grown = tuple(
+        PartitionFailures(partition=f"day={day}", failures=1_200 - day, failures_before=day)
+        for day in range(5)
+    )
+    report = judge(rules(RULE), {"r": found(41, 1000, partitions=grown)}, {"r": found(1, 960)})
+    (finding,) = report.findings
+    assert finding.said.endswith(
+        " More rows fail than before: 1,200 in day=0, 0 before; 1,199 in day=1, 1 before; "
+        "1,198 in day=2, 2 before; and more in 2 other partitions."
+    )
+    assert findings_of(findings_table(report).to_pylist()) == report.findings
+    kept = report.to_object()["findings"]
+    assert isinstance(kept, list)
+    assert findings_of(kept) == report.findings
+    # What an earlier release kept has no such column.
+    earlier = findings_table(report).drop_columns("partitions").to_pylist()
+    assert findings_of(earlier) == (replace(finding, partitions=()),)
 
 
 def test_what_passes_does_not_speak_of_failures_as_passes() -> None:

@@ -680,7 +680,19 @@ def _blocked_by(blocking: tuple[RuleFinding, ...], target: str) -> str:
     today = "" if before is None else f"; {full_count(before)}{then} on {code(target)} today"
     return (
         f"Blocked by rule {code(first.rule)}: {full_count(first.failures)}{of} {rows} of the "
-        f"result fail it{share}{today}.{more}"
+        f"result fail it{share}{today}.{_where(first, target)}{more}"
+    )
+
+
+def _where(finding: RuleFinding, target: str) -> str:
+    """Name the partition in which the most rows newly fail; empty if that is not known."""
+    if not finding.partitions:
+        return ""
+    first = finding.partitions[0]
+    number, before = first.failures, first.failures_before
+    return (
+        f" {full_count(number)} {'is' if number == 1 else 'are'} in {code(first.partition)}, where "
+        f"{full_count(before)} {'fails' if before == 1 else 'fail'} on {code(target)}."
     )
 
 

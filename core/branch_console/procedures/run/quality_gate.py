@@ -26,6 +26,7 @@ from branch_console.procedures.run.rule_evaluation import (
     evaluate,
     find_rules,
     keep_report,
+    with_new_failures,
 )
 from branch_console.quality.findings import GateReport, GateVerdict, RuleFinding, findings_of
 from branch_console.quality.gate import failing_ids, judge, judge_state
@@ -275,13 +276,18 @@ def judge_sides(
         operation_id=call.operation_id,
         progress=progress,
     )
-    after = judged_on(sides.after, rules.rules)
     if sides.before is None:
-        return judge_state(rules, after)
+        return judge_state(rules, judged_on(sides.after, rules.rules))
+    after = judged_on(sides.after, rules.rules, shows_rows=False)
     failing = failing_ids(rules, after)
     # What passes on the result passes the gate, however the target stands.
     asked_again = [each for each in rules.rules if each.id in failing]
     before = judged_on(sides.before, asked_again, shows_rows=False)
+    for each in asked_again:
+        after[each.id] = with_new_failures(
+            rows, sides.table, (sides.before, sides.after), each,
+            (before[each.id], after[each.id]), operation_id=call.operation_id, progress=progress,
+        )  # fmt: skip
     diff = diff_schemas(sides.before.schema, sides.after.schema)
     breaking = [
         f"{each.kind} {each.subject!r}: {each.reason}"

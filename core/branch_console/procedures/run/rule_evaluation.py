@@ -25,16 +25,23 @@ from branch_console.quality.gate import findings_table
 from branch_console.quality.rule_file import TABLE_IN_QUERY, parse_rules, rule_path
 from branch_console.quality.rule_sql import (
     COUNTED,
+    FAILURES,
+    LISTS_ROWS,
+    OF_ROWS,
     count_query,
     duplicate_query,
     equal_times_query,
     example_query,
+    new_rows_query,
+    partition_query,
     sql_query,
     table_sql,
 )
 from branch_console.quality.rules import (
     MOST_EXAMPLES,
+    MOST_PARTITIONS,
     Outcome,
+    PartitionFailures,
     QualityRule,
     RuleKind,
     RuleResult,
@@ -48,6 +55,7 @@ from branch_console.sql.place import Origins
 from branch_console.table.table_state import ReadState, StagedState
 
 _CELL_LENGTH: Final = 200
+_MOST_PARTITIONS_READ: Final = 10_000
 # So far the clocks of two machines may be apart that are set right.
 _CLOCKS_APART: Final = 300_000
 
@@ -165,6 +173,48 @@ def evaluate(
         if shows_rows and has_rows:
             found[rule.id] = replace(found[rule.id], examples=asked.examples(rule))
     return found
+
+
+def with_new_failures(
+    rows: RowEngine,
+    table: Identifier,
+    sides: tuple[JudgedState, JudgedState],
+    rule: QualityRule,
+    found: tuple[RuleResult, RuleResult],
+    *,
+    operation_id: str,
+    progress: Progress,
+) -> RuleResult:
+    """Return the findings on a result with some rows that fail, and where more do than before.
+
+    Rows that did not fail before are the cause; others are shown only where there are none.
+
+    Args:
+        rows: The engine.
+        table: The table that the rule is of.
+        sides: The state before, and the result.
+        rule: The rule, which the result fails.
+        found: What was found of it in both.
+        operation_id: Whose question it is.
+        progress: Told tasks done and tasks known.
+    """
+    earlier, now = found
+    if outcome(rule, now) is not Outcome.FAILS or not now.failures:
+        return now
+    before, after = (
+        _Question(
+            rows=rows, table=table, state=state, view=f"{_view_of(operation_id)}{mark}",
+            now_millis=0, progress=progress,
+        )
+        for state, mark in zip(sides, ("b", ""), strict=True)
+    )  # fmt: skip
+    had_failures = bool(earlier.failures) and earlier.problem is None
+    new = after.new_examples(rule, before) if had_failures else ()
+    examples = new or after.examples(rule)
+    if earlier.problem is not None:
+        return replace(now, examples=examples)
+    grown = after.grown_partitions(rule, before if had_failures else None)
+    return replace(now, examples=examples, partitions=grown)
 
 
 def count_rows_of(
@@ -302,9 +352,75 @@ class _Question:
         except PaimonError as error:
             self._problem(rule, error)
             return ()
-        shown = pa.table([_short(each) for each in found.columns], found.column_names)
-        texts = row_texts(shown, pa.repeat(pa.scalar(True), shown.num_rows))
-        return tuple(sorted(texts.to_pylist()))
+        return _texts(found)
+
+    def new_examples(self, rule: QualityRule, before: "_Question") -> tuple[str, ...]:
+        """Return some rows that fail and did not before; none if the states cannot be compared."""
+        if self._columns != before._columns or rule.kind not in LISTS_ROWS:
+            return ()
+        try:
+            sql = new_rows_query(rule, self.state.schema, self.table)
+            query = parse_query_of(sql, self.table)
+            half = len(query.references) // 2
+            rewritten = query.over([self.view] * half + [before.view] * half)
+            columns = query.columns_of(self.state.schema.row_type.names)
+            states = {
+                each.view: (replace(each.state.content, columns=columns), None)
+                for each in (self, before)
+            }
+            found, _ = self.rows.query(rewritten.text, states, MOST_EXAMPLES, self.progress)
+        except PaimonError as error:
+            self._problem(rule, error)
+            return ()
+        return _texts(found)
+
+    def grown_partitions(
+        self, rule: QualityRule, before: "_Question | None"
+    ) -> tuple[PartitionFailures, ...]:
+        """Return the partitions in which more rows fail than before, the largest growth first.
+
+        Args:
+            rule: The rule.
+            before: The state before; None if no row failed there.
+        """
+        keys = self.state.schema.partition_keys
+        if not keys or rule.kind not in OF_ROWS:
+            return ()
+        if before is not None and before.state.schema.partition_keys != keys:
+            return ()
+        try:
+            now = self._failures_by_partition(rule)
+            then = {} if before is None else before._failures_by_partition(rule)
+        except PaimonError as error:
+            self._problem(rule, error)
+            return ()
+        if now is None or then is None:
+            return ()
+        grown = [
+            PartitionFailures(partition=name, failures=number, failures_before=then.get(name, 0))
+            for name, number in now.items()
+            if number > then.get(name, 0)
+        ]
+        grown.sort(key=lambda each: (each.failures_before - each.failures, each.partition))
+        return tuple(grown[:MOST_PARTITIONS])
+
+    def _failures_by_partition(self, rule: QualityRule) -> dict[str, int] | None:
+        """Count failing rows by partition; None if there are too many partitions to list."""
+        sql = partition_query(rule, self.state.schema, self.table)
+        found = self._ask(sql, limit=_MOST_PARTITIONS_READ)
+        if found.num_rows == _MOST_PARTITIONS_READ:
+            return None
+        keys = self.state.schema.partition_keys
+        return {
+            "/".join(f"{key}={'NULL' if row[key] is None else row[key]}" for key in keys): row[
+                FAILURES
+            ]
+            for row in found.to_pylist()
+        }
+
+    @property
+    def _columns(self) -> list[tuple[str, str]]:
+        return [(each.name, str(each.type)) for each in self.state.schema.fields]
 
     def _result(self, rule: QualityRule, number: int, row: Mapping[str, Any]) -> RuleResult:
         if rule.kind is RuleKind.FRESHNESS:
@@ -377,6 +493,12 @@ def _millis(newest: date) -> int:
         newest = datetime(newest.year, newest.month, newest.day)
     zoned = newest if newest.tzinfo else newest.replace(tzinfo=UTC)
     return round(zoned.timestamp() * 1000)
+
+
+def _texts(found: pa.Table) -> tuple[str, ...]:
+    shown = pa.table([_short(each) for each in found.columns], found.column_names)
+    texts = row_texts(shown, pa.repeat(pa.scalar(True), shown.num_rows))
+    return tuple(sorted(texts.to_pylist()))
 
 
 def _short(column: pa.ChunkedArray) -> pa.ChunkedArray:
