@@ -37,6 +37,7 @@ from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.compare.failing_rows import find_failing_rows
 from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.preview import preview_call
 from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.procedures.run.rule_evaluation import JudgedState, evaluate, read_rules
 from branch_console.quality.rule_file import rule_path
@@ -96,6 +97,14 @@ class Table:
         path = Path(rule_path(str(self.folder), "db.t"))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_file(*rules))
+
+    def told(self, name: str, **more: Argument) -> list[str]:
+        """Return the consequences that the preview of a command tells."""
+        call = ProcedureCall(
+            name=name, arguments={"table": "db.t", **more}, actor="ann", role="operator",
+            operation_id="asked",
+        )  # fmt: skip
+        return [each.text for each in preview_call(self.warehouse, call).consequences]
 
     def run(
         self,
@@ -548,6 +557,8 @@ def test_what_was_broken_before_only_warns_unless_the_rule_is_strict(
     assert [(each["failures"], each["failures_before"]) for each in found] == [(1, 1), (1, 0)]
     tried = table.run("dry_run_merge", "tried", branch="dev")
     assert "Quality rules: warn." in tried.notes
+    ran = "The dry run has run 1 quality rule on this result, and none blocks it."
+    assert ran in table.told("merge_branch", branch="dev")
     walked: list[str] = []
     receipt = table.run("merge_branch", "known", branch="dev", meddles=walked.append)
     # The verdict on what the dry run staged holds for these very files.

@@ -78,11 +78,9 @@ def show_merge_dialog(preview: MergePreview, form: Form, *, is_protected: bool) 
         _show_dry_run_button(answer, form, plan)
         return
     is_blocked = verdict.standing is MergeStanding.GATE_RED
-    if is_blocked:
-        override = ask_for_override()
-    else:
+    override = ask_for_override() if is_blocked else None
+    if not (is_blocked or is_staged):
         say_when_rules_run(Identifier.parse(plan.table), plan.target)
-        override = None
     said = {"reason": reason_field(), **Agreement(override_gate=override).encode()}
     chosen = st.selectbox(
         f"If {code(plan.target)} gets new commits meanwhile", list(_RETRIES), key="merge-wait",

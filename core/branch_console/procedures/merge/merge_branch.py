@@ -56,6 +56,7 @@ from branch_console.procedures.merge.row_consequences import (
     comparison_consequences,
     snapshot_consequence,
 )
+from branch_console.procedures.run.dry_run_results import find_judgement
 from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.procedures.run.procedure import Procedure
 from branch_console.procedures.run.quality_gate import rule_consequences
@@ -154,7 +155,8 @@ def preview_of_merge(warehouse: Warehouse, merge: DecidedMerge, rules: RuleSet |
     consequences = [*_in_the_way(plan), *comparison_consequences(plan), *open_ones]
     if can_run(plan):
         consequences += _gains(plan)
-        consequences += rule_consequences(rules)
+        judged = None if rules is None else find_judgement(warehouse, target, plan.id)
+        consequences += rule_consequences(rules, judged=judged)
     consequences += [changes(note) for note in plan.notes]
     if rule is not None:
         consequences.append(changes(f"Branch {plan.target!r} is protected by {rule_text(rule)}."))

@@ -30,6 +30,7 @@ from branch_console.procedures.run.written_rows import (
     adopt_staged_rows,
     names_of_rows,
 )
+from branch_console.storage.table_paths import TablePaths
 from branch_console.table.data_file_paths import data_file_paths, index_file_paths
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -96,11 +97,25 @@ def find_staged_figures(
     Raises:
         NotFound: There is no such table or branch.
     """
-    paths, files = warehouse.table(table).paths, warehouse.store.files
+    staged = _find_offered(warehouse, warehouse.table(table).paths, plan_id)
+    return None if staged is None else StagedFigures.of(staged)
+
+
+def find_judgement(
+    warehouse: Warehouse, target: FileStoreTable, plan_id: str
+) -> JudgedResult | None:
+    """Return the verdict on the result that is kept for a plan; None if the rules run again."""
+    staged = _find_offered(warehouse, target.paths, plan_id)
+    return None if staged is None else staged.judged
+
+
+def _find_offered(warehouse: Warehouse, paths: TablePaths, plan_id: str) -> StagedResult | None:
+    """Return a kept result that a merge can still take."""
+    files = warehouse.store.files
     staged = find_staged(files, paths, plan_id)
     if staged is None or staged.time_millis <= warehouse.clock() - KEPT_MILLIS:
         return None
-    return None if is_claimed(files, paths, plan_id) else StagedFigures.of(staged)
+    return None if is_claimed(files, paths, plan_id) else staged
 
 
 def find_result(warehouse: Warehouse, target: FileStoreTable, plan_id: str) -> StagedResult | None:

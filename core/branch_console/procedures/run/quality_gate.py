@@ -79,20 +79,27 @@ def depends_on_time(warehouse: Warehouse, call: ProcedureCall) -> bool:
     return rules is not None and rules.depends_on_time
 
 
-def rule_consequences(rules: RuleSet | None, table: str | None = None) -> list[Consequence]:
-    """Tell by which rules a result will be judged; nothing if there are none.
+def rule_consequences(
+    rules: RuleSet | None, table: str | None = None, judged: JudgedResult | None = None
+) -> list[Consequence]:
+    """Tell by which rules a result will be judged, or was; nothing if there are none.
 
     Args:
         rules: The rules.
         table: The name of their table, where the preview is of many.
+        judged: The verdict on the result that a dry run has kept; None without one.
     """
     if rules is None:
         return []
     of_table = "" if table is None else f" of {table}"
+    number = f"{count(len(rules.rules), 'quality rule')}{of_table}"
+    if judged is not None and judged.digest == rules.digest:
+        said = f"The dry run has run {number} on this result, and none blocks it."
+    else:
+        said = f"{number} will be run on the result before it is published."
     return [
         changes(
-            f"{count(len(rules.rules), 'quality rule')}{of_table} will be run on the result "
-            "before it is published.",
+            said,
             tuple(f"{each.id} ({each.severity}): {each.text}" for each in rules.rules),
         )
     ]
