@@ -16,7 +16,7 @@ from branch_console.merge.plan import MergeVerdict, PlanCost, ThreeWayPlan, bloc
 from branch_console.procedures.call.consequence import blocks
 from branch_console.procedures.undo.undo import UndoChance
 from branch_console_app import reads
-from branch_console_app.models.parts.wording import NOT_READ
+from branch_console_app.models.parts.wording import NOT_READ, bare
 from branch_console_app.widgets.merge import bar
 from tests.console.pages import Console, air_console
 from tests.console.pretend import (
@@ -459,6 +459,20 @@ def test_the_receipt_of_a_merge_offers_undo(tmp_path: Path) -> None:
     console.services.receipts["m" * 32] = replace(told, counts=Counts(snapshots_added=1))
     page = console.open("receipt", **FLIGHTS, id="m" * 32)
     assert page.has_button("undo")
+
+
+def test_a_receipt_counts_the_time_from_the_start_of_its_job(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    services = console.services
+    console.open("merge", **DIALOG).choose(*PUBLISH).click("run-merge_branch")
+    (merge,) = services.sent
+    done, main = merge.operation_id, services.listed[1].branches["main"].snapshots
+    kept = replace(receipt(done, main[-2], main[-1]), counts=Counts(snapshots_added=1))
+    services.receipts[done] = kept
+    known = services.known_jobs
+    known[done] = replace(known[done], started_millis=kept.finished_millis - 8_000)
+    page = console.open("receipt", **FLIGHTS, id=done)
+    assert "Took 8.0 s" in bare(page.text)
 
 
 def test_an_undo_of_the_merge_page_stays_there_and_says_who_took_the_merge_back(

@@ -35,6 +35,7 @@ from branch_console_app.widgets.branches.pick_dialogs import operation_dialogs
 from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.dialogs import offer, show_dialog
+from branch_console_app.widgets.parts.job_here import find_job
 from branch_console_app.widgets.parts.location import show_location
 from branch_console_app.widgets.parts.problem import show_problem
 from branch_console_app.widgets.parts.same_as import RUN_BY_CONSOLE, show_same_as
@@ -115,14 +116,14 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
         for note in receipt.notes:
             st.caption(prose(note))
     with right, st.container(border=True, key="card-who"):
-        reason = reason_of(receipt)
+        reason, started = reason_of(receipt), _started_millis(receipt)
         rows.facts(
             "who",
             [
                 *((("Reason", plain(reason)),) if reason is not None else ()),
                 ("By", plain(receipt.actor)),
-                ("Took", duration(receipt.finished_millis - receipt.started_millis)),
-                ("Started", moment(receipt.started_millis, zone)),
+                ("Took", duration(receipt.finished_millis - started)),
+                ("Started", moment(started, zone)),
                 ("Finished", moment(receipt.finished_millis, zone)),
                 ("Preview id", code(receipt.plan_id)),
                 ("Operation", code(receipt.operation_id)),
@@ -162,6 +163,12 @@ def _title_of(receipt: Receipt) -> str:
         with suppress(PaimonError):
             undone = reads.receipt(operation_id)
     return receipt_title(receipt, undone)
+
+
+def _started_millis(receipt: Receipt) -> int:
+    """Return when the work began: the receipt itself knows when the operation began to publish."""
+    job, published = find_job(job_of(receipt)), receipt.started_millis
+    return published if job is None else min(job.started_millis, published)
 
 
 def _find_undo(chance: UndoChance) -> Receipt | None:
