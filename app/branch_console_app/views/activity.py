@@ -58,19 +58,19 @@ def _chosen(entries: tuple[Activity, ...]) -> list[Activity]:
     kinds = [kind for kind in ActivityKind if any(entry.kind is kind for entry in entries)]
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="filters"):
         table = st.selectbox(
-            "Table", tables, index=None, key="ac_table", bind="query-params", width=240,
+            "Table", tables, index=None, key="ac_table", bind="query-params", width=210,
             placeholder="All tables", label_visibility="collapsed", filter_mode="contains",
         )  # fmt: skip
         person = st.selectbox(
-            "Person", people, index=None, key="ac_by", bind="query-params", width=180,
+            "Person", people, index=None, key="ac_by", bind="query-params", width=160,
             placeholder="By anyone", label_visibility="collapsed", filter_mode="contains",
         )  # fmt: skip
         kind = st.selectbox(
-            "Kind", kinds, index=None, key="ac_kind", bind="query-params", width=180,
+            "Kind", kinds, index=None, key="ac_kind", bind="query-params", width=150,
             placeholder="Any kind", label_visibility="collapsed",
         )  # fmt: skip
         time = st.selectbox(
-            "Time", list(ActivityTime), index=None, key="ac_when", bind="query-params", width=150,
+            "Time", list(ActivityTime), index=None, key="ac_when", bind="query-params", width=140,
             placeholder="Any time", label_visibility="collapsed",
         )  # fmt: skip
     since = (
