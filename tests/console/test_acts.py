@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from branch_console.errors import FormatError
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.jobs.progress import JobState
 from branch_console.operations.argument import Argument
@@ -74,9 +75,29 @@ def test_a_renamed_branch_is_shown_under_its_new_name_with_undo(services: Preten
 
 
 @pytest.mark.usefixtures("patient")
+def test_a_release_is_told_on_the_tab_that_asked_for_it(services: PretendServices) -> None:
+    branches = services.listed[1].branches
+    branches["rescue-7f"] = replace(branches["audit"], name="rescue-7f")
+    services.stored = FormatError("A manifest is broken.", path="/w/m")
+    page = Console(services).open(
+        "maintenance", **FIX, mt_tab="Rescue", do="release-branch", what="rescue-7f"
+    )
+    page.click("run-release_branch")
+    job_id = services.sent[-1].operation_id
+    del branches["rescue-7f"]
+    ends(services, job_id, JobState.DONE, branch="rescue-7f")
+    page.run()
+    assert page.at.query_params["act"] == job_id
+    assert page.at.query_params["branch"] == "fix-delays"
+    assert "Branch `rescue-7f` released." in page.text
+    assert "No operation keeps anything." in page.text
+
+
+@pytest.mark.usefixtures("patient")
 def test_undo_is_not_offered_where_it_would_not_run(services: PretendServices) -> None:
     page, job_id = asked(services, "drop-branch", "run-drop_branch")
     services.undo_chances[job_id] = UndoChance(obstacle="Its name is taken.")
+    del services.listed[1].branches["fix-delays"]
     ends(services, job_id, JobState.DONE, branch="fix-delays")
     page.run()
     assert page.at.query_params["branch"] == "main"

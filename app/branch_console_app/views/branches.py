@@ -92,7 +92,7 @@ def show() -> None:
             kind=ErrorKind.BRANCH_NOT_FOUND,
         )
     show_table_header(identifier, summary, PageName.BRANCHES)
-    show_act(identifier)
+    show_act(identifier, has_branch_dialogs=True)
     tracks = tracks_of(graph)
     checks = reads.head_checks(identifier, {name: item.head for name, item in items.items()})
     _show_controls(list(items))

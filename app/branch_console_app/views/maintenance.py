@@ -15,17 +15,20 @@ from branch_console_app.widgets.maintenance.policy import show_policy
 from branch_console_app.widgets.maintenance.rescue import release_dialogs, show_rescue
 from branch_console_app.widgets.maintenance.storage import show_storage
 from branch_console_app.widgets.maintenance.tags import show_tag_expiry
+from branch_console_app.widgets.parts.act_here import act_here, follow_act, show_act
 from branch_console_app.widgets.parts.dialogs import show_dialog
 from branch_console_app.widgets.parts.table_picker import here, pick_table, show_table_header
 
 
 def show() -> None:
     """Draw the page."""
+    follow_act()
     picked = pick_table(PageName.MAINTENANCE)
     if picked is None:
         return
     identifier, summary = picked
     show_table_header(identifier, summary, PageName.MAINTENANCE)
+    show_act(identifier)
     draws: Mapping[MaintenanceTab, Callable[[], None]] = {
         MaintenanceTab.HEALTH: lambda: show_health(identifier, here()),
         MaintenanceTab.EXPIRE: lambda: show_expire(identifier, summary, here()),
@@ -45,8 +48,8 @@ def show() -> None:
     show_dialog(
         {
             **remedy_dialogs(identifier, here()),
-            **undo_dialogs(identifier, here()),
-            **release_dialogs(identifier, here()),
+            **undo_dialogs(identifier, here(), start=act_here),
+            **release_dialogs(identifier, here(), act_here),
             **TagDialogs(identifier, here()).all(),
         }
     )

@@ -13,7 +13,7 @@ UNDO = {"operation": "a" * 32}
     ("procedure", "arguments", "undone", "words", "branch"),
     [
         ("create_branch", {"branch": "dev"}, None, "Branch `dev` created.", "dev"),
-        ("drop_branch", {"branch": "dev"}, None, "Branch `dev` dropped.", "main"),
+        ("drop_branch", {"branch": "dev"}, None, "Branch `dev` dropped.", None),
         (
             "rename_branch",
             {"branch": "dev", "to": "work"},

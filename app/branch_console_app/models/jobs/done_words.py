@@ -32,9 +32,7 @@ _DONE: Final[Mapping[str, str]] = {
 }
 _LONGEST: Final = 40
 # After these nothing is left under the name that they were given.
-_ENDINGS: Final = frozenset(
-    {DropBranchRequest.procedure, ReleaseBranchRequest.procedure, ReplaceMainRequest.procedure}
-)
+_ENDINGS: Final = frozenset({DropBranchRequest.procedure, ReleaseBranchRequest.procedure})
 
 _INTO_A_TARGET: Final = frozenset(
     {CherryPickRequest.procedure, FastForwardRequest.procedure, MergeRequest.procedure}
@@ -90,6 +88,8 @@ def branch_left(
             return branch_left(undone.procedure, undone.arguments)
         return _text(undone.arguments, "branch")
     if procedure in _ENDINGS:
+        return None
+    if procedure == ReplaceMainRequest.procedure:
         return MAIN_BRANCH
     if procedure == RenameBranchRequest.procedure:
         return _text(arguments, "to")

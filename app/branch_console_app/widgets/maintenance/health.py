@@ -12,6 +12,7 @@ from branch_console_app.models.parts.query_answer import text_for_address
 from branch_console_app.models.parts.wording import code, plain, plural, prose
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.act_here import act_here
 from branch_console_app.widgets.parts.dialogs import Dialogs, offer
 from branch_console_app.widgets.parts.preview import show_command
 from branch_console_app.widgets.parts.problem import guarded, show_problem
@@ -62,7 +63,7 @@ def remedy_dialogs(identifier: Identifier, place: Location) -> Dialogs:
         if found is None:
             st.info("This finding is there no more. Close this, and look at the list.")
             return
-        show_command(found.form, place)
+        show_command(found.form, place, act_here)
 
     return {Action.REMEDY: ("Remedy a finding", draw)}
 

@@ -69,18 +69,25 @@ def follow_act() -> None:
         state.set_parameter(_ACT, None)
         state.go_to(PageName.JOB, place, id=job.id)
     if place.full_table is not None:
-        place = place.at_branch(branch_after(job, Identifier.parse(place.full_table)))
-    state.move_to(place)
+        table = Identifier.parse(place.full_table).on_branch(place.branch_or_main)
+        branch = branch_after(job, table)
+        if branch != place.branch_or_main:
+            state.move_to(place.at_branch(branch))
     st.rerun()
 
 
-def show_act(identifier: Identifier) -> None:
-    """Draw the act of the address: that it runs, or what it did, with the way back."""
+def show_act(identifier: Identifier, *, has_branch_dialogs: bool = False) -> None:
+    """Draw the act of the address: that it runs, or what it did, with the way back.
+
+    Args:
+        identifier: The table; the page has the dialog of an undo.
+        has_branch_dialogs: Whether the page has the dialogs of branches, too.
+    """
     job = find_job(state.parameter(_ACT))
     if job is None:
         return
     if job.state is JobState.DONE:
-        _show_done(job, identifier)
+        _show_done(job, identifier, has_branch_dialogs=has_branch_dialogs)
     elif job.state.is_over:
         text = f"**{full_title(job)}** · {job.state}. {prose(job.message)}"
         st.warning(text, icon=":material/block:")
@@ -105,10 +112,17 @@ def offer_undo(job: JobView, identifier: Identifier | None) -> None:
 
 
 def branch_after(job: JobView, identifier: Identifier) -> str:
-    """Return the branch that a job leaves to look at, by its present name; main if none is left."""
+    """Return the branch that a job leaves to look at, by its present name.
+
+    Args:
+        job: The job.
+        identifier: The table, and the branch to stay on where the job leaves none; main if that is
+            gone too.
+    """
     wanted = branch_left(job.name, job.arguments, _undone_by(job))
     if wanted is None:
-        wanted = Identifier.parse(job.table).branch if job.table else MAIN_BRANCH
+        of_job = Identifier.parse(job.table).branch if job.table else MAIN_BRANCH
+        wanted = identifier.branch if of_job == MAIN_BRANCH else of_job
     table = identifier.on_branch(MAIN_BRANCH)
     known = reads.table(table).branches_with_main
     if wanted in known:
@@ -131,13 +145,13 @@ def _follow(job_id: str) -> None:
     st.info(f"**{full_title(job)}** · {prose(job.message)}", icon=":material/play_arrow:")
 
 
-def _show_done(job: JobView, identifier: Identifier) -> None:
+def _show_done(job: JobView, identifier: Identifier, *, has_branch_dialogs: bool) -> None:
     words = done_words(job.name, job.arguments, _undone_by(job))
     with st.container(
         horizontal=True, gap="small", vertical_alignment="center", key=f"line-act-{job.id}"
     ):
         st.success(words, icon=":material/check:", width="stretch")
-        if job.name in _INSTEAD_OF_UNDO:
+        if has_branch_dialogs and job.name in _INSTEAD_OF_UNDO:
             action, label, icon = _INSTEAD_OF_UNDO[job.name]
             offer(action, label, icon=icon, key="instead-act")
         else:
