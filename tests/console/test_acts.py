@@ -50,6 +50,7 @@ def test_a_created_branch_is_told_where_it_was_asked_for(services: PretendServic
     assert page.at.query_params["act"] == job_id
     assert "do" not in page.at.query_params
     assert "**Create branch `sandbox`**" in page.text
+    assert any(label == "View job" and job_id in query for label, query in page.links())
     flights = services.listed[1].branches
     flights["sandbox"] = replace(flights["fix-delays"], name="sandbox")
     ends(services, job_id, JobState.DONE, branch="sandbox", from_branch="fix-delays")

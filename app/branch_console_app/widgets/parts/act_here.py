@@ -32,8 +32,8 @@ from branch_console_app.widgets.parts.table_picker import here
 _ACT: Final = "act"
 """The parameter of an address that names the job of an act."""
 
-# A worker that has to be started takes some of it.
-_PATIENCE_MILLIS: Final = 10_000
+# A worker that has to be started, or that ends another job first, takes some of it.
+_PATIENCE_MILLIS: Final = 30_000
 _FOLLOW_SECONDS: Final = 0.5
 # What has no undo is taken back by an act of its own, on the branch that is shown then.
 _INSTEAD_OF_UNDO: Final = {
@@ -91,10 +91,15 @@ def show_act(identifier: Identifier, *, has_branch_dialogs: bool = False) -> Non
     elif job.state.is_over:
         text = f"**{full_title(job)}** · {job.state}. {prose(job.message)}"
         st.warning(text, icon=":material/block:")
-        state.link(PageName.JOB, "View job", here(), view={"id": job.id})
+        _link_to_job(job)
     else:
         state.await_job(job.id)
-        st.fragment(_follow, run_every=_FOLLOW_SECONDS)(job.id)
+        with st.container(
+            horizontal=True, gap="small", vertical_alignment="center", key="line-following"
+        ):
+            with st.container():
+                st.fragment(_follow, run_every=_FOLLOW_SECONDS)(job.id)
+            _link_to_job(job)
 
 
 def offer_undo(job: JobView, identifier: Identifier | None) -> None:
@@ -143,6 +148,10 @@ def _follow(job_id: str) -> None:
     if _is_settled(job):
         st.rerun()
     st.info(f"**{full_title(job)}** · {prose(job.message)}", icon=":material/play_arrow:")
+
+
+def _link_to_job(job: JobView) -> None:
+    state.link(PageName.JOB, "View job", here(), view={"id": job.id}, icon=":material/checklist:")
 
 
 def _show_done(job: JobView, identifier: Identifier, *, has_branch_dialogs: bool) -> None:
