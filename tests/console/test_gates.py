@@ -145,7 +145,7 @@ def test_a_dry_run_that_the_rules_refused_is_known_at_the_plain_address(tmp_path
     assert "**Blocked by rule `carrier`: 41 of 1,000 rows of the result fail it" in page.text
     assert page.has_button("merge-show_rows")
     assert page.has_button("merge-override")
-    assert "**Dry run:** was stopped by rule `carrier`" in page.text
+    assert "**Dry run:** stopped by rule `carrier`" in page.text
     assert "Dry run:** not done" not in page.text
     assert "Checks (2 failed)" in [tab.label for tab in page.at.tabs]
 

@@ -455,6 +455,18 @@ def test_a_dry_run_that_compared_rows_needs_no_other_comparison(plan: Planned) -
     assert of(undecided(plan), dry_run=DONE).standing is MergeStanding.STAGED
 
 
+def test_a_dry_run_that_the_rules_stopped_needs_no_other_comparison(plan: Planned) -> None:
+    """The rules are run on the result, so that its rows were compared before."""
+    stopped = ended(JobState.REFUSED, ErrorKind.GATE_FAILED)
+    apart = undecided(plan)
+    facts = MergeFacts(dry_run=attempt(apart, stopped, findings=(TAIL,)))
+    state = MergeState.of(apart, facts)
+    assert state.standing is MergeStanding.GATE_RED
+    texts = {each.name: each.text for each in checks_of_draft(state, apart, facts, rule_count=1)}
+    assert texts["Conflicts"] == "none."
+    assert texts["Row comparison"] == "done for the newest commits."
+
+
 def test_a_staged_result_is_offered_while_it_is_kept(plan: Planned) -> None:
     clean = plan()
     dry = attempt(clean, DONE)

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final
 
@@ -153,6 +153,8 @@ def checks_of_draft(
     if isinstance(plan, UpToDatePlan | RefusedPlan):
         return ()
     rows = facts.rows or RowsOfMerge.of_plan(plan)
+    if facts.rules_ran(plan.id):
+        rows = replace(rows, is_compared=True)
     return (
         *_conflicts(state, rows, facts.settled),
         *_comparison(rows, facts.comparison),

@@ -71,16 +71,16 @@ class GateRun:
             when: The time of it, such as `today 14:05`.
         """
         if self.blocking:
-            return f"A {self.what} {stopped_words(self.blocking)}, {when}"
+            return f"A {self.what} was {stopped_words(self.blocking)}, {when}"
         return f"{passed_words(self.findings)} in a {self.what}, {when}"
 
 
 def stopped_words(blocking: Sequence[RuleFinding]) -> str:
-    """Say what stopped a job, as Markdown: "was stopped by rule `tail` and 1 more"."""
+    """Say what stopped a job, as Markdown: "stopped by rule `tail` and 1 more"."""
     if not blocking:
-        return "was stopped by the quality rules"
+        return "stopped by the quality rules"
     more = f" and {len(blocking) - 1} more" if len(blocking) > 1 else ""
-    return f"was stopped by rule {code(blocking[0].rule)}{more}"
+    return f"stopped by rule {code(blocking[0].rule)}{more}"
 
 
 def passed_words(findings: Sequence[RuleFinding]) -> str:

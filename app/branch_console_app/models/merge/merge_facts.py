@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from branch_console.errors import InvalidInput, PaimonError
+from branch_console.errors import ErrorKind, InvalidInput, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.jobs.progress import JobState, JobView
@@ -285,6 +285,15 @@ class MergeFacts:
         )
         undo = job if self.undo is not None and self.undo.id == job.id else self.undo
         return replace(self, merge=merge, dry_run=dry_run, comparison=comparison, undo=undo)
+
+    def rules_ran(self, plan_id: str) -> bool:
+        """Whether a job has run the rules on the result of a plan, and so compared its rows."""
+        if self.gate is not None and not self.gate.outdated:
+            return True
+        return any(
+            each is not None and each.plan_id == plan_id and each.job.error is ErrorKind.GATE_FAILED
+            for each in (self.merge, self.dry_run)
+        )
 
     def hour(self, millis: int) -> str:
         """Write a time of day: `14:05`."""

@@ -576,7 +576,8 @@ def _of_conflicts(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeStat
         return _conflicts(len(found), names, plan.target, facts)
     if rows.open_number:
         return _conflicts(rows.open_number, rows.columns, plan.target, facts)
-    if rows.is_needed and not rows.is_compared and not _is_staged(plan.id, facts):
+    has_compared = _is_staged(plan.id, facts) or facts.rules_ran(plan.id)
+    if rows.is_needed and not rows.is_compared and not has_compared:
         return MergeState(
             standing=MergeStanding.NEEDS_ROWS,
             sentence=f"Both sides changed the same {_parts(facts.parts)}.",
