@@ -328,10 +328,11 @@ def test_conflicts_are_listed_and_an_option_is_offered_that_was_tried(tmp_path: 
     assert "change one of the branches" in page.text
     assert "This settles 1 of 3 conflicts." in page.text
     labels = [each.label for each in page.at.button if each.label.startswith("Settle:")]
-    # The button that stays in view names what is offered below it, and is the one primary button.
-    assert labels == ["Settle: keep added rows as they are"] * 2
-    kinds = [each.proto.type for each in page.at.button if each.label.startswith("Settle:")]
-    assert sorted(kinds) == ["primary", "secondary"]
+    # The button that stays in view names what is explained below it, and is there once.
+    assert labels == ["Settle: keep added rows as they are"]
+    assert page.at.button(key="settle-conflicts").proto.type == "primary"
+    (rows,) = [query for label, query in page.links() if label.startswith("Rows that")]
+    assert "cmp_tab=rows" in rows
     assert not page.has_button("run-merge_branch")
     page = console.open("merge", **FIX)
     assert page.at.button(key="settle-conflicts").label == "Settle 3 conflicts"

@@ -30,12 +30,12 @@ from branch_console_app.models.merge.merge_preview import (
     strategies_words,
     strategy_reason,
 )
-from branch_console_app.models.merge.merge_state import MergeStanding
+from branch_console_app.models.merge.merge_state import MergeStanding, NextStep
 from branch_console_app.models.merge.merge_tabs import MergeTab, tab_labels
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.wording import code, count, listed, plain, plural, signed
 from branch_console_app.widgets.merge.alternatives import show_both_sides, show_changed_rows
-from branch_console_app.widgets.merge.bar import TAB, settle_button, unset_options
+from branch_console_app.widgets.merge.bar import TAB, settle_button
 from branch_console_app.widgets.merge.commits import show_commits
 from branch_console_app.widgets.merge.eligibility import (
     offer_dry_run,
@@ -250,19 +250,25 @@ def _show_summary(page: MergePage) -> None:
 
 
 def _show_changes(page: MergePage) -> None:
-    preview, heads = page.preview, page.preview.plan.heads
+    preview = page.preview
     if page.commits is not None:
         _show_source_commits(page.commits, preview.plan)
-        if page.commits.snapshots and heads.base is not None and heads.theirs is not None:
-            # The source lists the merge base: it was made from it, or was merged at it.
-            source = preview.plan.source
-            show_changed_rows(source, heads.theirs, source, heads.base)
+        if page.commits.snapshots:
+            _show_rows_of_source(preview.plan)
     if preview.schema is None:
         st.caption(f"The columns, keys and options of {code(preview.plan.target)} do not change.")
     _show_schema(preview)
     for note in preview.notes:
         st.caption(note)
     show_both_sides(preview.plan.source, preview.plan.target)
+
+
+def _show_rows_of_source(plan: Plan) -> None:
+    """Draw the link to the rows that the source changed since the merge base, if it has both."""
+    base, head = plan.heads.base, plan.heads.theirs
+    if base is not None and head is not None:
+        # The source lists the merge base: it was made from it, or was merged at it.
+        show_changed_rows(plan.source, head, plan.source, base)
 
 
 def _show_source_commits(commits: MovedCommits, plan: Plan) -> None:
@@ -283,18 +289,17 @@ def _show_all_conflicts(page: MergePage) -> None:
     if cost_of(page.resolution.plan).buckets_to_compare:
         _show_rows(page)
     elif page.facts.settled is not None:
-        _show_settled(page.facts.settled)
+        _show_settled(page.facts.settled, page.preview.plan)
     elif not page.preview.conflicts:
         st.caption("No conflicts.")
 
 
-def _show_settled(settled: SettledByOptions) -> None:
-    number = "1 conflict is" if settled.number == 1 else f"{count(settled.number)} conflicts are"
-    st.markdown(f"**{number} settled.** {settled.said}")
-    st.button(
-        "Take this back", icon=":material/undo:", key="unset-options",
-        on_click=unset_options, args=(settled.view,),
-    )  # fmt: skip
+def _show_settled(settled: SettledByOptions, plan: Plan) -> None:
+    """Say what settled the conflicts; its effect and the way back are in the header, in view."""
+    them = "the conflict" if settled.number == 1 else f"the {count(settled.number)} conflicts"
+    options = listed([code(each) for each in settled.view])
+    st.markdown(f"Option {options} of this merge settles {them}, as said above.")
+    _show_rows_of_source(plan)
 
 
 def _show_rules(page: MergePage) -> None:
@@ -403,11 +408,15 @@ def _show_bucket_table(lines: tuple[BucketLine, ...], *, is_compared: bool) -> N
 
 
 def _show_conflicts(preview: MergePreview, added: int | None) -> None:
+    primary = preview.state.primary
+    is_in_header = primary is not None and primary.step is NextStep.SETTLE
+    _show_rows_of_source(preview.plan)
     if preview.settlings:
         with st.container(key="sentences-settlings"):
-            for settling in preview.settlings:
-                # The one primary button is that of the header, in view while this list is read.
-                settle_button(settling, key=f"settle-{settling.label}", is_primary=False)
+            for number, settling in enumerate(preview.settlings):
+                # The header has the button of the first one, in view while this list is read.
+                if number or not is_in_header:
+                    settle_button(settling, key=f"settle-{settling.label}", is_primary=False)
                 settles = _settles(settling, len(preview.conflicts))
                 st.markdown(f"{settling.cost_on(preview.plan, added)}{settles}")
     else:
