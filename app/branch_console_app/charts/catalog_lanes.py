@@ -14,7 +14,13 @@ from branch_console_app.charts.branch_graph import (
     show_newest,
 )
 from branch_console_app.models.catalog.lanes import CatalogLanes, VersionNode
-from branch_console_app.models.parts.wording import chart_text, moment, plural, shortened
+from branch_console_app.models.parts.wording import (
+    chart_text,
+    cut_at_word,
+    moment,
+    plural,
+    shortened,
+)
 
 _SYMBOLS: Final = {
     VersionKind.FORKED: "circle",
@@ -132,8 +138,8 @@ def _broken(lanes: CatalogLanes) -> Iterator[go.Scatter]:
 
 
 def _problem(node: VersionNode) -> str:
-    branch, why = chart_text(shortened(node.branch, 40)), chart_text(node.problem or "")
-    return f"<b>{branch}</b> cannot be read<br>{shortened(why, 120)}"
+    branch = chart_text(shortened(node.branch, 40))
+    return f"<b>{branch}</b> cannot be read<br>{chart_text(cut_at_word(node.problem or '', 120))}"
 
 
 def _hover(version: CatalogVersion) -> str:

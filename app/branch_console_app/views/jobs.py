@@ -27,6 +27,7 @@ from branch_console_app.models.parts.wording import (
     age,
     clock,
     code,
+    cut_at_word,
     duration,
     plain,
     prose,
@@ -147,7 +148,7 @@ def _show_row(number: int, job: JobView) -> None:
             help=f"Job {code(short_id(job.id))}",
         )  # fmt: skip
     rows.text(cells[_TABLE], _TABLE, plain(table_without_branch(job)) or rows.NOTHING)
-    rows.text(cells[_STEP], _STEP, plain(shortened(job.step, 24)) if job.step else rows.NOTHING)
+    rows.text(cells[_STEP], _STEP, plain(cut_at_word(job.step, 24)) if job.step else rows.NOTHING)
     rows.text(cells[_BY], _BY, plain(shortened(job.actor, 18)))
     rows.text(cells[_WHEN], _WHEN, age(job.created_millis, now))
     end = job.finished_millis if job.finished_millis is not None else now

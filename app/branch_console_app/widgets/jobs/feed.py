@@ -7,7 +7,7 @@ import streamlit as st
 from branch_console_app import state
 from branch_console_app.models.jobs.activity import Activity, place_of_entry
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import age, plain, shortened
+from branch_console_app.models.parts.wording import age, cut_at_word, plain
 from branch_console_app.state import PageName
 
 _LONGEST_REASON = 80
@@ -23,7 +23,7 @@ def show_feed(entries: Sequence[Activity], place: Location) -> None:
             texts = [entry.sentence, f":gray[{age(entry.time_millis, now)}]"]
             if entry.undone is not None:
                 texts.insert(1, f":orange-badge[:material/undo: {entry.undone}]")
-            reason = entry.reason and plain(shortened(entry.reason, _LONGEST_REASON))
+            reason = entry.reason and plain(cut_at_word(entry.reason, _LONGEST_REASON))
             if reason:
                 texts.insert(1, f":gray[“{reason}”]")
             st.markdown(" · ".join(texts), width="stretch")
