@@ -110,6 +110,22 @@ def test_a_page_opened_anew_knows_that_the_rules_stopped_these_heads(tmp_path: P
     assert page.has_button("merge-merge")
 
 
+def test_a_merge_that_rules_of_the_time_stopped_is_overridden_where_it_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(RULES), "depends_on_time", True)
+    console = gated(tmp_path)
+    page = stopped(console)
+    assert "**Blocked by rule `carrier`: 41 of 1,000 rows of the result fail it" in page.text
+    assert page.has_button("merge-override")
+    assert not page.has_button("merge-merge")
+    # Somebody who opens the page later tries it: the rules may find something else by then.
+    page = console.open("merge", **FLIGHTS)
+    assert "Blocked by rule" not in page.text
+    assert "and a rule depends on the time." in page.text
+    assert page.has_button("merge-merge")
+
+
 CLEAN = {"db": "air", "table": "flights", "source": "fix-delays"}
 
 

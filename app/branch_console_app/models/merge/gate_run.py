@@ -55,6 +55,11 @@ class GateRun:
         return tuple(each for each in self.findings if GateVerdict(each.verdict).blocks)
 
     @property
+    def is_of_another_merge(self) -> bool:
+        """Whether it judged other commits, or by other rules or options: not just long ago."""
+        return self.outdated in (OTHER_COMMITS, OTHER_RULES, OTHER_OPTIONS)
+
+    @property
     def what(self) -> str:
         """The kind of job: `dry run`, `check` or `merge`."""
         return _WORDS.get(self.job.name, "merge")

@@ -93,10 +93,13 @@ def gate_run_of_draft(
 
 
 def unless_outdated(attempt: MergeAttempt | None, gate: GateRun | None) -> MergeAttempt | None:
-    """Return a job that rules stopped only if these still say the same of the draft."""
+    """Return a job of the draft; None if rules stopped it in another state of the merge.
+
+    Time alone drops no job: a merge that was stopped is overridden from what stopped it.
+    """
     if attempt is None or gate is None or attempt.job.error is not ErrorKind.GATE_FAILED:
         return attempt
-    return None if gate.job.id == attempt.job.id and gate.outdated else attempt
+    return None if gate.job.id == attempt.job.id and gate.is_of_another_merge else attempt
 
 
 def undo_of_draft(source: str, target: str) -> JobView | None:
