@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Event
+from time import sleep
 
 import pytest
 
@@ -154,6 +155,30 @@ def test_a_check_from_before_a_reason_is_not_taken_for_one_with_it(
     page.run()
     assert WITH_REASON in page.text
     assert WITHOUT_REASON not in page.text
+
+
+def test_a_reason_stays_in_its_dialog_while_the_merge_is_checked_slowly(
+    bench: BranchBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, field, button = _open(tmp_path, "merge")
+    plan = Services.preview_merge
+
+    def slowly(services: Services, arguments: Mapping[str, Argument]) -> MergeDecision:
+        sleep(0.4)
+        return plan(services, arguments)
+
+    monkeypatch.setattr(Services, "preview_merge", slowly)
+    monkeypatch.setattr(checking, "PATIENCE_SECONDS", 0.05)
+    # As each run of the page that a check which has ended asks for.
+    for reason in ("nobody reads it", "it is rebuilt at night"):
+        page.at.text_input(key=field).set_value(reason)
+        for _ in range(4):
+            page.run()
+            assert page.at.text_input(key=field).value == reason
+            assert not page.at.button(key=button).disabled
+    page.click(button)
+    (call,) = sent
+    assert call.arguments["without_callbacks"] == "it is rebuilt at night"
 
 
 def test_a_reason_that_is_taken_back_does_not_count(bench: BranchBench, tmp_path: Path) -> None:

@@ -176,8 +176,8 @@ def _show_merge(
             _show_forward(identifier, items, plan, slot)
         return
     checked: CheckedMerge | None = check_merge(
-        slot, (how, identifier, asked, given), sides,
-        lambda: reads.begin_merge(identifier, asked, given),
+        slot, (how, identifier, asked), sides,
+        lambda: reads.begin_merge(identifier, asked, given), given,
     )  # fmt: skip
     if checked is None:
         return

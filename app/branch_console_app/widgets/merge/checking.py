@@ -29,6 +29,7 @@ class _Check:
 
     Attributes:
         subject: The merge that is checked.
+        given: What the last check was begun with besides.
         heads: The heads of both sides when the last check began.
         begun: The check under way; None before it begins, and once its answer is shown or dropped.
         answer: The last answer; None before there is one.
@@ -36,6 +37,7 @@ class _Check:
     """
 
     subject: object
+    given: object = None
     heads: object = None
     begun: Begun[Reading] | None = None
     answer: Any | None = None
@@ -47,6 +49,7 @@ def check_merge(
     subject: object,
     sides: tuple[BranchItem, BranchItem],
     begin: Callable[[], Begun[Reading]],
+    given: object = None,
 ) -> Any | None:
     """Return what a merge would do, and draw in its head that this is being checked.
 
@@ -58,6 +61,9 @@ def check_merge(
         subject: The merge, with its options.
         sides: The source and the target.
         begin: Begins the check on the heads as they are now.
+        given: What it is begun with that changes no plan, such as the reason in a dialog. A check
+            under way with another one is dropped. The last answer stays: without it the page would
+            close the dialog, and with it the field would lose what was typed.
 
     Returns:
         None while a first check takes long, or one after a head moved, and after it was
@@ -70,6 +76,8 @@ def check_merge(
     if check.is_cancelled:
         _draw_unchecked(slot, source, target)
         return None
+    if check.given != given:
+        check.begun, check.given = None, given
     heads = tuple(item.head and item.head.identity for item in sides)
     if check.answer is not None and check.heads != heads:
         check.begun = check.answer = None
