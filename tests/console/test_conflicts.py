@@ -229,10 +229,11 @@ def test_a_file_settles_the_same_cells_and_one_of_another_table_is_refused(
     assert lines(page)[0][2:] == ("<b>by hand</b>", "target", "column note")
     services: Any = console().services
     assert services.resolution(ASKED).draft.policy.to_yaml().endswith("note: ours\n")
+    lines_to_copy = page.unfold("same_as_conflicts").text
     assert (
-        "branch-console conflicts fix-delays --table air.delays --to main --policy"
-        in page.unfold("same_as_conflicts").text
+        "branch-console conflicts fix-delays --table air.delays --to main --policy" in lines_to_copy
     )
+    assert "`policy.yaml` is the policy file of these decisions: download it" in lines_to_copy
 
 
 def test_a_kind_is_settled_in_every_table(console: NewConsole) -> None:

@@ -205,6 +205,7 @@ def pages_and_dialogs(operation: str) -> Iterator[tuple[str, dict[str, str]]]:
     yield "merge", {**sides, "how": "three-way"}
     yield "merge", {**sides, "how": "ff"}
     yield "merge", {**sides, "source": "spring", "do": Action.MERGE}
+    yield "merge", {**sides, "do": Action.FAILING_ROWS, "what": operation}
     yield "conflicts", sides
     for column in ("dep_delay", "note"):
         yield "conflicts", {**sides, "cf_kind": "changed on both", "cf_col": column}
