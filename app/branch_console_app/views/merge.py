@@ -391,7 +391,11 @@ def _show_dialogs(
     )  # fmt: skip
     failing = f"Rows that stop the merge of {plain(source)}"
     show_dialog(
-        {Action.MERGE: (title, draw), Action.FAILING_ROWS: (failing, show_failing_rows), **undo}
+        {
+            Action.MERGE: (title, draw),
+            Action.FAILING_ROWS: (failing, partial(show_failing_rows, identifier)),
+            **undo,
+        }
     )
 
 

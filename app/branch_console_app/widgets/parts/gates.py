@@ -90,10 +90,13 @@ def show_judgement(job: JobView, title: str = "Quality rules") -> None:
             _show_finding(finding, queries, "gate-rows")
 
 
-def show_failing_rows(job_id: str | None) -> None:
+def show_failing_rows(identifier: Identifier, job_id: str | None) -> None:
     """Draw in a dialog what blocks a merge: each rule, and rows that fail it.
 
+    The columns of the rule come first: a dialog is too narrow for all of a wide table.
+
     Args:
+        identifier: The table.
         job_id: The job that ran the rules.
     """
     job = find_job(job_id)
@@ -101,10 +104,11 @@ def show_failing_rows(job_id: str | None) -> None:
     if job is None or found is None:
         st.info("What the rules found is not kept any more. Run them again in a dry run.")
         return
-    queries = reads.failing_rows(job.id)
+    queries, rules = reads.failing_rows(job.id), reads.rules(identifier)
+    columns = {each.id: each.columns for each in (() if rules is None else rules.rules)}
     for finding in found:
         if GateVerdict(finding.verdict).blocks:
-            _show_finding(finding, queries, "dialog-rows")
+            _show_finding(finding, queries, "dialog-rows", columns.get(finding.rule, ()))
 
 
 def find_judgement(job: JobView) -> Sequence[RuleFinding] | None:
@@ -136,13 +140,15 @@ def show_rules(rules: RuleSet, title: str, when: str) -> None:
         )  # fmt: skip
 
 
-def _show_finding(finding: RuleFinding, everything: FailingRows, key: str) -> None:
+def _show_finding(
+    finding: RuleFinding, everything: FailingRows, key: str, first: Sequence[str] = ()
+) -> None:
     verdict = GateVerdict(finding.verdict)
     st.markdown(f"{_MARKS[verdict]} \u2002 {prose(finding.said)}")
     if verdict is not GateVerdict.PASS:
         st.caption(f"Condition: {plain(finding.asked)}")
     if finding.examples:
-        shown = _failing_rows(finding.examples)
+        shown = _failing_rows(finding.examples, first)
         with st.expander(
             _rows_title(len(shown), finding.failures), expanded=verdict is GateVerdict.BLOCK
         ):
@@ -165,12 +171,18 @@ def _show_finding(finding: RuleFinding, everything: FailingRows, key: str) -> No
         )  # fmt: skip
 
 
-def _failing_rows(examples: Sequence[str]) -> pd.DataFrame:
+def _failing_rows(examples: Sequence[str], first: Sequence[str]) -> pd.DataFrame:
     """Return rows of JSON as a table; a column is text unless all its values are of one plain kind.
 
     NULL is seen in a text, and neither NaN among numbers nor a map has a type of its own in Arrow.
+
+    Args:
+        examples: The rows.
+        first: The columns to begin with.
     """
-    found = pd.DataFrame([json.loads(each) for each in examples], dtype=object)
+    records = [json.loads(each) for each in examples]
+    names = sorted(records[0], key=lambda name: name not in first)
+    found = pd.DataFrame(records, columns=names, dtype=object)
     for name in found.columns:
         column = found[name]
         kinds = set(map(type, column))
