@@ -83,9 +83,16 @@ def test_a_merge_of_the_catalog_has_a_line_for_each_object(tmp_path: Path) -> No
     assert "**Databases and tables**" not in console.open("job", id="9f2a00").text
 
 
-def open_ended(services: PretendServices, name: str, **arguments: Argument) -> Page:
-    """The page of a job that is done."""
-    services.known_jobs["9f2a00"] = job("9f2a00", state=JobState.DONE, name=name)
+def open_ended(
+    services: PretendServices,
+    name: str,
+    state: JobState = JobState.DONE,
+    message: str = "",
+    **arguments: Argument,
+) -> Page:
+    """The page of a job that has ended."""
+    ended = job("9f2a00", state=state, name=name)
+    services.known_jobs["9f2a00"] = replace(ended, message=message or ended.message)
     services.asked_of_jobs["9f2a00"] = arguments
     return Console(services).open("job", id="9f2a00", db="air", table="flights")
 
@@ -129,11 +136,23 @@ def test_what_its_branch_is_gone_for_is_not_offered_again(tmp_path: Path) -> Non
 
 def test_a_fast_forward_leads_to_its_preview_again(tmp_path: Path) -> None:
     given = {"branch": "fix-delays", "target": "main", "force": True}
-    page = open_ended(air_warehouse(settings(tmp_path)), "fast_forward", **given)
+    services, refused = air_warehouse(settings(tmp_path)), JobState.REFUSED
+    page = open_ended(services, "fast_forward", refused, **given)
     assert not page.has_button("job-again")
     (query,) = (each for label, each in page.links() if label.startswith("Run again: "))
     for each in ("source=fix-delays", "target=main", "how=ff", "table=flights"):
         assert each in query
+
+
+@pytest.mark.parametrize("name", ["merge_branch", "fast_forward", "merge_catalog_branch"])
+def test_a_merge_that_is_done_is_not_offered_again(tmp_path: Path, name: str) -> None:
+    given = {"branch": "fix-delays", "target": "main"}
+    said = "'fix-delays' was merged into 'main': main@2. air.a: done. Tag 'branch-pin-9f' stays."
+    page = open_ended(air_warehouse(settings(tmp_path)), name, message=said, **given)
+    assert not page.has_button("job-again")
+    assert not [label for label, _ in page.links() if label.startswith("Run again: ")]
+    assert "`fix-delays` was merged into `main`" in page.text
+    assert ("branch-pin-9f" in page.text) == (name != "merge_catalog_branch")
 
 
 def test_a_statement_that_wrote_leads_to_the_editor_again(tmp_path: Path) -> None:

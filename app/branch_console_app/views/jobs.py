@@ -8,6 +8,7 @@ import streamlit as st
 from branch_console.errors import NotFound, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobState, JobView
+from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.call.permissions import Role
 from branch_console_app import reads, state
@@ -19,7 +20,7 @@ from branch_console_app.models.jobs.job_titles import (
     table_without_branch,
     title_with_table,
 )
-from branch_console_app.models.jobs.run_again import Again, way_again
+from branch_console_app.models.jobs.run_again import Again, brings_nothing_more, way_again
 from branch_console_app.models.jobs.target_words import target_words
 from branch_console_app.models.parts.command_line import PREVIEWED
 from branch_console_app.models.parts.location import Location
@@ -255,6 +256,9 @@ def _show_verdict(job: JobView) -> None:
         case JobState.RUNNING | JobState.PUBLISHING:
             st.info(f"**Job {name} runs.** {message}", icon=":material/play_arrow:")
         case JobState.DONE:
+            if job.name == MergeCatalogRequest.procedure:
+                # The tables are listed below, and the receipt has what was done to each.
+                message = prose(f"{job.message.partition('. ')[0].rstrip('.')}.")
             st.success(f"**Job {name} is done.** {message}", icon=":material/check:")
         case JobState.REFUSED:
             st.warning(f"**Job {name} was refused.** {message}{suffix}", icon=":material/block:")
@@ -313,7 +317,8 @@ def _show_commands(job: JobView, place: Location) -> None:
                 args=(job.id,), help=may_not_resume or "Goes on from the last finished step",
                 disabled=may_not_resume is not None,
             )  # fmt: skip
-        if job.state.is_over and why_not is None and job.name != UndoRequest.procedure:
+        is_used_up = job.name == UndoRequest.procedure or brings_nothing_more(job)
+        if job.state.is_over and why_not is None and not is_used_up:
             show_again(job, place_of(job), refused)
         _show_way_back(job)
         link_to_comparison(job, place_of(job))

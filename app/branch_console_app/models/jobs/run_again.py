@@ -9,6 +9,7 @@ from typing import Final
 
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.jobs.progress import JobState, JobView
 from branch_console.operations.agreement import GRANTED
 from branch_console.operations.argument import Unserved
 from branch_console.operations.branch_requests import (
@@ -22,6 +23,7 @@ from branch_console.operations.branch_requests import (
     RepairBranchRequest,
     ReplaceMainRequest,
 )
+from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.operations.declared import REQUESTS
 from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest, RevertRequest
 from branch_console.operations.request import Request
@@ -49,6 +51,7 @@ _IN_SQL_ALONE: Final = frozenset(
     and "plan_id" in request.terms
 )
 _ON_MERGE_PAGE: Final = frozenset({MergeRequest.procedure, FastForwardRequest.procedure})
+_MERGES: Final = frozenset({*_ON_MERGE_PAGE, MergeCatalogRequest.procedure})
 
 
 def way_again(procedure: str) -> Again:
@@ -58,6 +61,11 @@ def way_again(procedure: str) -> Again:
     if procedure in WRITING or procedure in _IN_SQL_ALONE:
         return Again.SQL_PAGE
     return Again.DIALOG if procedure in PREVIEWED else Again.AT_ONCE
+
+
+def brings_nothing_more(job: JobView) -> bool:
+    """Whether another run has nothing to do: a merge that is done has brought all of its source."""
+    return job.state is JobState.DONE and job.name in _MERGES
 
 
 def arguments_again(call: ProcedureCall) -> dict[str, Argument]:
