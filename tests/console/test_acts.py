@@ -62,6 +62,45 @@ def test_a_created_branch_is_told_where_it_was_asked_for(services: PretendServic
 
 
 @pytest.mark.usefixtures("patient")
+def test_only_on_the_created_branch_is_offered_to_drop_it(services: PretendServices) -> None:
+    page, job_id = asked(services, "create-branch", "run-create_branch", name="sandbox")
+    flights = services.listed[1].branches
+    flights["sandbox"] = replace(flights["fix-delays"], name="sandbox")
+    ends(services, job_id, JobState.DONE, branch="sandbox", from_branch="fix-delays")
+    page.run()
+    page.at.selectbox(key="branch-picker-branches-sandbox").set_value("fix-delays")
+    page.run()
+    assert page.at.query_params["branch"] == "fix-delays"
+    assert not page.has_button("instead-act")
+    page.at.selectbox(key="branch-picker-branches-fix-delays").set_value("sandbox")
+    page.run()
+    page.click("instead-act")
+    assert page.at.query_params["do"] == "drop-branch"
+    assert page.has_button("run-drop_branch")
+    # What is gone is not offered to be dropped, and nothing else in its place.
+    del flights["sandbox"]
+    page = Console(services).open("branches", **FIX | {"branch": "main"}, act=job_id)
+    assert not page.has_button("instead-act")
+
+
+@pytest.mark.usefixtures("patient")
+def test_protection_of_one_branch_is_offered_there_and_of_a_pattern_nowhere(
+    services: PretendServices,
+) -> None:
+    page, job_id = asked(services, "protect-branch", "run-protect_branch")
+    ends(services, job_id, JobState.DONE, branch="fix-delays", protected=True)
+    page.run()
+    assert "Branch `fix-delays` is now protected." in page.text
+    assert page.has_button("instead-act")
+    page, job_id = asked(services, "protect-branch", "run-protect_branch")
+    ends(services, job_id, JobState.DONE, branch="fix-*", protected=True)
+    page.run()
+    assert "Branches `fix-*` are now protected." in page.text
+    assert page.at.query_params["branch"] == "fix-delays"
+    assert not page.has_button("instead-act")
+
+
+@pytest.mark.usefixtures("patient")
 def test_a_renamed_branch_is_shown_under_its_new_name_with_undo(services: PretendServices) -> None:
     page, job_id = asked(services, "rename-branch", "run-rename_branch", name="delays")
     flights = services.listed[1].branches

@@ -29,6 +29,13 @@ UNDO = {"operation": "a" * 32}
             "Branch `dev` is no longer protected.",
             "dev",
         ),
+        (
+            "protect_branch",
+            {"branch": "rel-*"},
+            None,
+            "Branches `rel-*` are now protected.",
+            None,
+        ),
         ("replace_main", {"branch": "dev"}, None, "Main replaced by `dev`.", "main"),
         ("undo", UNDO, RENAMED, "Undone: rename branch `dev` to `work`.", "dev"),
         ("undo", UNDO, CREATED, "Undone: create branch `dev`.", "main"),

@@ -16,6 +16,7 @@ from branch_console.operations.branch_requests import (
 from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest
 from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.call.call import Argument
+from branch_console.procedures.history.protection import is_pattern
 from branch_console.sql.statement import Statement
 from branch_console_app.models.jobs.job_titles import title_of_call
 from branch_console_app.models.parts.wording import code, shortened
@@ -58,8 +59,10 @@ def done_words(
         if value is not None
     }
     if procedure == ProtectBranchRequest.procedure and "branch" in given:
-        is_new = arguments.get("protected", True)
-        return f"Branch {given['branch']} is {'now' if is_new else 'no longer'} protected."
+        is_many = is_pattern(str(arguments["branch"]))
+        subject = f"{'Branches' if is_many else 'Branch'} {given['branch']}"
+        since = "now" if arguments.get("protected", True) else "no longer"
+        return f"{subject} {'are' if is_many else 'is'} {since} protected."
     words = _DONE.get(procedure)
     try:
         if words is not None:
@@ -95,7 +98,10 @@ def branch_left(
         return _text(arguments, "to")
     if procedure in _INTO_A_TARGET:
         return _text(arguments, "target") or MAIN_BRANCH
-    return _text(arguments, "branch")
+    branch = _text(arguments, "branch")
+    if procedure == ProtectBranchRequest.procedure and branch and is_pattern(branch):
+        return None
+    return branch
 
 
 def _text(arguments: Mapping[str, Argument], name: str) -> str | None:

@@ -35,7 +35,7 @@ _ACT: Final = "act"
 # A worker that has to be started, or that ends another job first, takes some of it.
 _PATIENCE_MILLIS: Final = 30_000
 _FOLLOW_SECONDS: Final = 0.5
-# What has no undo is taken back by an act of its own, on the branch that is shown then.
+# What has no undo is taken back by another act, whose dialog is about the branch that is shown.
 _INSTEAD_OF_UNDO: Final = {
     CreateBranchRequest.procedure: (Action.DROP, "Drop…", ":material/delete:"),
     ProtectBranchRequest.procedure: (Action.PROTECT, "Protection…", ":material/lock:"),
@@ -162,7 +162,9 @@ def _show_done(job: JobView, identifier: Identifier, *, has_branch_dialogs: bool
         st.success(words, icon=":material/check:", width="stretch")
         if has_branch_dialogs and job.name in _INSTEAD_OF_UNDO:
             action, label, icon = _INSTEAD_OF_UNDO[job.name]
-            offer(action, label, icon=icon, key="instead-act")
+            # The page may show another branch by now; of a pattern it shows none.
+            if identifier.branch == branch_left(job.name, job.arguments):
+                offer(action, label, icon=icon, key="instead-act")
         else:
             offer_undo(job, identifier)
         if job.receipt_id is not None:
