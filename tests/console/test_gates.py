@@ -1,5 +1,6 @@
 """The quality gate on the pages: what will be judged, what was found, and why it is overridden."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from branch_console.errors import ErrorKind
 from branch_console.jobs.progress import JobState, JobStep
+from branch_console.merge.known_rows import StagedFigures
 from branch_console.procedures.compare.failing_rows import FailingRows
 from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.quality.findings import GateReport
@@ -145,7 +147,11 @@ def run_before(
     heads = (plan.heads.ours, plan.heads.theirs)
     _judged(services, report, job_id)
     if not report.blocking:
-        passed = replace(services.known_jobs[job_id], state=JobState.DONE, error=None)
+        # A result is kept for a day by the clock of the page.
+        passed = replace(
+            services.known_jobs[job_id], state=JobState.DONE, error=None,
+            finished_millis=time.time_ns() // 1_000_000,
+        )  # fmt: skip
         services.known_jobs[job_id] = passed
     services.known_jobs[job_id] = replace(services.known_jobs[job_id], name=name)
     services.answers[job_id] = Answer(
@@ -203,6 +209,14 @@ def test_what_rules_found_before_a_commit_is_told_as_outdated(tmp_path: Path) ->
     assert "A dry run was stopped by rule `carrier`" in page.text
     assert "on other commits." in page.text
     assert page.has_button("merge-merge")
+
+
+def test_a_result_that_is_kept_can_be_merged_at_the_plain_address(tmp_path: Path) -> None:
+    console = gated(tmp_path)
+    console.services.staged = StagedFigures()
+    page = run_before(console, PASSED)
+    assert "**Dry run passed, 2 of 2 rules.**" in page.text
+    assert page.has_button("merge-publish")
 
 
 def test_a_dry_run_is_offered_where_rules_have_not_run(tmp_path: Path) -> None:
