@@ -102,6 +102,7 @@ _HASH: Final[dict[str | type, Callable[[Any], Any]]] = {
     Identifier: attrgetter("full_name"),
     ComparedState: identity_of,
     StateDiff: lambda diff: (identity_of(diff.before), identity_of(diff.after)),
+    Snapshot: lambda snapshot: (snapshot.id, snapshot.identity.manifest_lists),
 }
 
 
@@ -296,6 +297,12 @@ def schemas(identifier: Identifier) -> tuple[SchemaItem, ...]:
 def schema_diff(identifier: Identifier, left: str, right: str) -> SchemaDiff:
     """Compare two schemas, each named `branch@id`."""
     found: SchemaDiff = _heads("schema_diff", identifier.on_branch(MAIN_BRANCH), left, right)
+    return found
+
+
+def branch_listing(identifier: Identifier, snapshot: Snapshot, *branches: str) -> str | None:
+    """Return the first of some branches that lists a snapshot; None if none of them does."""
+    found: str | None = _heads("branch_listing", identifier, snapshot, *branches)
     return found
 
 
@@ -712,7 +719,7 @@ def _settle(
     return reapply_policy(found, _draft.policy, identifier.on_branch(MAIN_BRANCH).table_name)
 
 
-def _heads(method: str, *arguments: Identifier | StateDiff | str | int) -> Any:
+def _heads(method: str, *arguments: Identifier | StateDiff | Snapshot | str | int) -> Any:
     reading = _read_heads(*_reader(), method, arguments)
     state.note_reading(reading.millis)
     return reading.value
@@ -779,7 +786,7 @@ def _read_heads(
     warehouse: str,
     actor: str,
     method: str,
-    arguments: tuple[Identifier | StateDiff | str | int, ...],
+    arguments: tuple[Identifier | StateDiff | Snapshot | str | int, ...],
 ) -> Reading:
     value = getattr(get_services(), method)(*arguments)
     return Reading(value=value, millis=state.now_millis())

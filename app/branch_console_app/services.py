@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from branch_console.format.catalog.catalog_version import CatalogVersion
     from branch_console.format.followed_branch import DepartedBranch
     from branch_console.format.receipt import Receipt
+    from branch_console.format.snapshot import Snapshot
     from branch_console.jobs.client import JobClient
     from branch_console.jobs.kept_diffs import KeptDiff, KeptDiffs
     from branch_console.jobs.progress import JobView, WorkerView
@@ -204,6 +205,12 @@ class Services(TableLists):
 
         found = self.warehouse.table(table)
         return find_state(found, before), find_state(found, after)
+
+    def branch_listing(self, table: Identifier, snapshot: Snapshot, *branches: str) -> str | None:
+        """Return the first of some branches that lists a snapshot; None if none of them does."""
+        from branch_console.procedures.compare.states import branch_listing
+
+        return branch_listing(self.warehouse.table(table), snapshot, branches)
 
     def diff_states(
         self, table: Identifier, before: ComparedState, after: ComparedState

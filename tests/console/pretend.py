@@ -450,6 +450,10 @@ class PretendServices:
     def find_states(self, table: Identifier, before: str, after: str) -> object:
         raise NotFound("No states of this warehouse can be compared.")
 
+    def branch_listing(self, table: Identifier, snapshot: Snapshot, *branches: str) -> str | None:
+        found = self._find(table)
+        return next((each for each in branches if snapshot in found.branch(each).snapshots), None)
+
     def preview_fast_forward(self, table: Identifier, source: str, target: str) -> ForwardDecision:
         found = self._find(table)
         return _forward(found, found.branch(source), found.branch(target))

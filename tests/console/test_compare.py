@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -28,6 +29,7 @@ from branch_console_app.settings import Settings
 from branch_console_app.widgets.parts import patience
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import job
+from tests.support.branch_bench import BranchBench
 from tests.support.compared_rows import keep_rows
 from tests.support.contested_table import ContestedTable
 from tests.support.kept_quality import keep_quality
@@ -324,6 +326,30 @@ def test_a_comparison_leads_back_to_the_merge_of_its_branches(console: Console) 
     assert "target=main" in query
     page = console.open("compare", **AHEAD, cmp_a="main@1", cmp_b="main")
     assert not any(label.startswith("Merge `") for label, _ in page.links())
+
+
+def test_the_rows_that_a_source_changed_are_found_after_it_took_in_the_target(
+    tmp_path: Path,
+) -> None:
+    bench = BranchBench(tmp_path / "warehouse")
+    bench.append("a")
+    bench.branch("dev")
+    bench.append("b")
+    bench.append("c", branch="dev")
+    bench.call("merge_branch", branch="main", target="dev")
+    bench.append("d")
+    bench.append("e", branch="dev")
+    console = Console(Services(settings(tmp_path)))  # type: ignore[arg-type]
+    place = {"db": "db", "table": "t"}
+    page = console.open("merge", **place, source="dev", tab="changes")
+    (query,) = (query for label, query in page.links() if label == "Rows that `dev` changed")
+    sides = {key: value for key, value in parse_qsl(query) if key.startswith("cmp_")}
+    # The newest snapshot of the target that the source took in is on the target alone.
+    assert sides["cmp_a"].startswith("main@2:")
+    assert sides["cmp_b"].startswith("dev@")
+    page = console.open("compare", **place, **sides)
+    assert "is not the one" not in page.text
+    assert "2 files" in page.text
 
 
 def test_swapping_turns_the_address_round(console: Console) -> None:

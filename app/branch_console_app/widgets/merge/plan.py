@@ -266,9 +266,13 @@ def _show_changes(page: MergePage) -> None:
 def _show_rows_of_source(plan: Plan) -> None:
     """Draw the link to the rows that the source changed since the merge base, if it has both."""
     base, head = plan.heads.base, plan.heads.theirs
-    if base is not None and head is not None:
-        # The source lists the merge base: it was made from it, or was merged at it.
-        show_changed_rows(plan.source, head, plan.source, base)
+    if base is None or head is None:
+        return
+    # Where the source took in commits of the target, the target alone lists the merge base.
+    identifier = Identifier.parse(plan.table)
+    branch = reads.branch_listing(identifier, base, plan.source, plan.target)
+    if branch is not None:
+        show_changed_rows(plan.source, head, branch, base)
 
 
 def _show_source_commits(commits: MovedCommits, plan: Plan) -> None:

@@ -1,7 +1,7 @@
 """Any two states of a table, compared by their manifests: no row is read, and no Spark runs."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -94,6 +94,20 @@ def find_state(table: FileStoreTable, text: str) -> ComparedState:
         snapshot=snapshot,
         schema=_schema_of(there, name, snapshot),
     )
+
+
+def branch_listing(
+    table: FileStoreTable, snapshot: Snapshot, branches: Iterable[str]
+) -> str | None:
+    """Return the first of some branches that lists this very snapshot; None if none of them does.
+
+    Both sides of a merge contain their merge base, but not both list it: what a side took in by an
+    earlier merge has the number of another snapshot there.
+
+    Raises:
+        FormatError: A snapshot cannot be decoded.
+    """
+    return next((name for name in branches if table.on(name).snapshots.holds(snapshot)), None)
 
 
 def _snapshot_of(table: FileStoreTable, name: StateName) -> Snapshot | None:
