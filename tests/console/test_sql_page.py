@@ -329,6 +329,13 @@ def test_what_a_job_says_of_itself_is_the_statement() -> None:
             "Reads `air.flights` on `dev`, the branch chosen above; `air.planes`, without this "
             "branch, on `main`.",
         ),
+        ("SELECT * FROM air.nope", "dev", ("dev",), None),
+        (
+            "SELECT * FROM air.nope, air.planes",
+            "dev",
+            ("dev",),
+            "Reads `air.planes`, without this branch, on `main`.",
+        ),
         ("SELECT 1", "dev", ("dev",), None),
         ("SELECT * FRM", "dev", ("dev",), None),
     ],

@@ -90,15 +90,17 @@ def session_words(asked: Asked, branches: Mapping[str, Collection[str]]) -> str 
 
     Args:
         asked: The query.
-        branches: The branches besides main of the tables that it names, by table.
+        branches: The branches besides main of the tables that it names, by table; without those
+            that could not be read.
 
     Returns:
-        None if that is main, or the query names the branch of each table.
+        None if that is main, or the query names the branch of each table that could be read.
     """
     free = [each for each in _references(asked.text) if not each.names_branch]
-    tables = list(dict.fromkeys(each.identifier.table_name for each in free))
-    there = [code(each) for each in tables if asked.branch in branches.get(each, ())]
-    not_there = [code(each) for each in tables if asked.branch not in branches.get(each, ())]
+    named = dict.fromkeys(each.identifier.table_name for each in free)
+    tables = [each for each in named if each in branches]
+    there = [code(each) for each in tables if asked.branch in branches[each]]
+    not_there = [code(each) for each in tables if asked.branch not in branches[each]]
     if asked.branch == MAIN_BRANCH or not tables:
         return None
     parts = []
