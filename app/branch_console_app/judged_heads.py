@@ -1,19 +1,20 @@
-"""The findings of the rules of a table on record: for the heads of branches, and for a merge."""
+"""The findings of the rules of a table on record: for the merges of branches, and for one merge."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from branch_console.errors import ErrorKind, PaimonError
 from branch_console.format.identifier import BRANCH_MARK, Identifier
-from branch_console.format.snapshot import Snapshot
 from branch_console.jobs.progress import JobState, JobView
+from branch_console.procedures.browse.page_values import BranchItem
 from branch_console.quality.findings import GateReport, findings_of
 from branch_console_app.models.branches.head_checks import (
     JUDGING_JOBS,
     HeadCheck,
     checks_of_heads,
+    judges_source_only,
     target_of,
 )
 from branch_console_app.models.merge.gate_run import GateRun, SoughtMerge
@@ -26,22 +27,27 @@ _CHECKS_LOOKED_AT: Final = 20
 
 
 def read_head_checks(
-    services: Services, table: Identifier, heads: Mapping[str, Snapshot | None]
+    services: Services, table: Identifier, branches: Collection[BranchItem], versus: str
 ) -> Mapping[str, HeadCheck]:
-    """Return what the rules found for the present head of each branch; none if jobs do not answer.
+    """Return what the rules found for the merge of each branch; none if jobs do not answer.
 
     Args:
         services: The warehouse and its jobs.
         table: The table.
-        heads: The heads of all its branches.
+        branches: All its branches, each compared with `versus`.
+        versus: The branch that they would be merged into.
     """
     try:
-        judging = [each for each in services.jobs(limit=_JOBS_LOOKED_AT) if _judged(each, table)]
+        jobs = services.jobs(limit=_JOBS_LOOKED_AT)
+        # A check against another branch would stand in the way of those against this one.
+        judging = [
+            each for each in jobs if _judged(each, table) and target_of(each.arguments) == versus
+        ]
         # Most tables were never judged: their rules need not be read.
         found = list(_checks(services, table, judging)) if judging else []
     except PaimonError:
         return {}
-    return checks_of_heads(found, heads)
+    return checks_of_heads(found, branches, versus)
 
 
 def read_gate_run(services: Services, table: Identifier, sought: SoughtMerge) -> GateRun | None:
@@ -100,6 +106,7 @@ def _checks(services: Services, table: Identifier, jobs: list[JobView]) -> Itera
         yield HeadCheck(
             judged=answer.judged,
             target=target_of(job.arguments),
+            is_of_source=judges_source_only(job),
             report=GateReport(digest=rules.digest, findings=findings_of(answer.rows.to_pylist())),
             job=job.id,
             time_millis=answer.finished_millis,

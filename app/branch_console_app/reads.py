@@ -4,7 +4,7 @@ Heads move, so a result that depends on them is read again after five seconds. A
 only on a snapshot's identity never changes and is kept until the cache is full.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -342,10 +342,10 @@ def rules(identifier: Identifier) -> RuleSet | None:
 
 
 def head_checks(
-    identifier: Identifier, heads: Mapping[str, Snapshot | None]
+    identifier: Identifier, branches: Collection[BranchItem], versus: str
 ) -> Mapping[str, HeadCheck]:
-    """Return what the rules found for the present head of each branch, as jobs have it."""
-    return read_head_checks(get_services(), identifier, heads)
+    """Return what the rules found for the merge of each branch into one, as jobs have it."""
+    return read_head_checks(get_services(), identifier, branches, versus)
 
 
 def gate_run(identifier: Identifier, sought: SoughtMerge) -> GateRun | None:

@@ -376,8 +376,11 @@ def test_a_branch_whose_head_was_judged_says_so_until_it_or_its_target_moves(
     place = {"db": "air", "table": "flights", "branch": "backfill"}
     badge = ":red-badge[✕ blocked by `carrier`]"
     page = console.open("branches", **place)
-    assert page.text.count(badge) == 2  # in the list, and on the card
-    assert "checked" in page.text
+    assert page.text.count(badge) == 1  # in the list, below the branch that it is compared with
+    on_card = ":red-badge[✕ merge into `main` is blocked by `carrier`]"
+    assert f"{on_card} :gray[checked " in page.text
+    # Its merge into another branch was never judged.
+    assert "blocked by" not in console.open("branches", **place, br_vs="fix-delays").text
     main_card = console.open("branches", db="air", table="flights", branch="main").text
     assert main_card.count(badge) == 1
     console.services.kept_rules = replace(RULES, digest="other")

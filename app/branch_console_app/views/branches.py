@@ -94,7 +94,7 @@ def show() -> None:
     show_table_header(identifier, summary, PageName.BRANCHES)
     show_act(identifier, has_branch_dialogs=True)
     tracks = tracks_of(graph)
-    checks = reads.head_checks(identifier, {name: item.head for name, item in items.items()})
+    checks = reads.head_checks(identifier, items.values(), versus)
     _show_controls(list(items))
     shown = with_service_branches(tracks, shown=bool(state.value_of("br_show")))
     left, right = rows.two_panes()
@@ -301,7 +301,7 @@ def _show_row(number: int, track: Track, item: BranchItem, check: HeadCheck | No
     quiet = quiet_words(item.quiet_since_millis)
     standing = standing_badge(track, short=True) + (f" :gray-badge[{quiet}]" if quiet else "")
     if check is not None and check.blocks:
-        standing += f" {check_badge(check)}"
+        standing += f" {check_badge(check, check.words)}"
     rows.text(cells[_VERSUS], _VERSUS, standing)
     rows.text(cells[_FILES], _FILES, files_badge(item.health))
     rows.text(cells[_FORK], _FORK, _fork_words(item))

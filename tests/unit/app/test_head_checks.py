@@ -1,11 +1,19 @@
 """Which check on record is about the heads that branches have now, and how it is told."""
 
+from dataclasses import replace
+
 import pytest
 
 from branch_console.format.snapshot import Snapshot
+from branch_console.procedures.browse.page_values import BranchDistance, BranchItem, Health
+from branch_console.procedures.call.call import Argument
 from branch_console.quality.findings import GateReport, RuleFinding
-from branch_console_app.models.branches.head_checks import HeadCheck, checks_of_heads
-from tests.console.pretend import snapshot
+from branch_console_app.models.branches.head_checks import (
+    HeadCheck,
+    checks_of_heads,
+    judges_source_only,
+)
+from tests.console.pretend import job, snapshot
 
 MAIN, DEV = snapshot("main", 3), snapshot("dev", 4)
 
@@ -18,9 +26,30 @@ def report(*verdicts: str) -> GateReport:
     return GateReport(digest="d", findings=findings)
 
 
-def check(job: str, *judged: Snapshot, verdicts: tuple[str, ...] = ("block",)) -> HeadCheck:
-    names = tuple(each.identity.text for each in judged)
-    return HeadCheck(judged=names, target="main", report=report(*verdicts), job=job, time_millis=1)
+def check(
+    job: str,
+    *judged: Snapshot,
+    verdicts: tuple[str, ...] = ("block",),
+    target: str = "main",
+    is_of_source: bool = False,
+) -> HeadCheck:
+    return HeadCheck(
+        judged=tuple(each.identity.text for each in judged),
+        target=target,
+        is_of_source=is_of_source,
+        report=report(*verdicts),
+        job=job,
+        time_millis=1,
+    )
+
+
+def item(name: str, head: Snapshot | None, behind: int | None = 0) -> BranchItem:
+    versus = BranchDistance(ahead=1, behind=behind)
+    return BranchItem(name=name, health=Health.HEALTHY, findings=(), head=head, versus=versus)
+
+
+def jobs_of(found: list[HeadCheck], *items: BranchItem, versus: str = "main") -> dict[str, str]:
+    return {name: each.job for name, each in checks_of_heads(found, items, versus).items()}
 
 
 @pytest.mark.parametrize(
@@ -36,21 +65,79 @@ def test_a_check_is_told_in_words(verdicts: tuple[str, ...], words: str) -> None
     assert check("a", MAIN, verdicts=verdicts).words == words
 
 
+def test_a_check_names_the_branch_that_it_compared_with() -> None:
+    blocked, passed = (check("a", target="audit", verdicts=(each,)) for each in ("block", "pass"))
+    assert blocked.sentence == "merge into 'audit' is blocked by 'r0'"
+    assert passed.sentence == "merge into 'audit' passes the quality rules"
+    assert blocked.to_object()["target"] == "audit"
+
+
 def test_the_newest_check_of_the_present_heads_counts() -> None:
-    heads = {"main": MAIN, "dev": DEV, "twin": DEV, "empty": None}
-    found = checks_of_heads(
-        [
-            check("moved", snapshot("earlier main", 2), DEV),
-            check("of another target", DEV, DEV),
-            check("new", MAIN, DEV),
-            check("old", MAIN, DEV, verdicts=("pass",)),
-            check("none"),
-        ],
-        heads,
-    )
-    assert {name: each.job for name, each in found.items()} == {"dev": "new", "twin": "new"}
+    found = [
+        check("moved", snapshot("earlier main", 2), DEV),
+        check("of another target", MAIN, DEV, target="audit"),
+        check("new", MAIN, DEV),
+        check("old", MAIN, DEV, verdicts=("pass",)),
+        check("none"),
+    ]
+    branches = [item("main", MAIN), item("dev", DEV), item("twin", DEV), item("empty", None)]
+    assert jobs_of(found, *branches) == {"dev": "new", "twin": "new"}
 
 
-def test_a_state_that_was_judged_alone_counts_for_its_own_branch() -> None:
-    found = checks_of_heads([check("alone", MAIN)], {"main": MAIN, "dev": DEV})
-    assert [*found] == ["main"]
+def test_a_state_that_was_judged_alone_says_nothing_of_a_merge() -> None:
+    alone = [check("of dev", DEV), check("of main", MAIN)]
+    branches = [item("main", MAIN), item("dev", DEV)]
+    # Main may fail the same rule, so that it stops no merge.
+    assert jobs_of(alone, *branches) == {}
+    # Nothing is before the first commit of main.
+    assert jobs_of(alone, item("main", None), item("dev", DEV)) == {"dev": "of dev"}
+
+
+def test_main_is_blocked_by_nothing() -> None:
+    turned_round = [check("c", DEV, MAIN, target="dev")]
+    branches = [item("main", MAIN), item("dev", DEV)]
+    for versus in ("main", "dev"):
+        assert jobs_of(turned_round, *branches, versus=versus) == {}
+
+
+def test_a_check_against_another_branch_is_told_only_against_that_one() -> None:
+    audit = snapshot("audit", 2)
+    found = [
+        check("against audit", audit, DEV, target="audit", verdicts=("warn",)),
+        check("against main", MAIN, DEV),
+    ]
+    branches = [item("main", MAIN), item("audit", audit), item("dev", DEV)]
+    assert jobs_of(found, *branches) == {"dev": "against main"}
+    assert jobs_of(found, *branches, versus="audit") == {"dev": "against audit"}
+
+
+@pytest.mark.parametrize(("behind", "jobs"), [(0, {"dev": "check"}), (2, {}), (None, {})])
+def test_a_check_of_the_source_says_nothing_of_a_merge_of_both_sides(
+    behind: int | None, jobs: dict[str, str]
+) -> None:
+    found = [check("check", MAIN, DEV, is_of_source=True)]
+    assert jobs_of(found, item("main", MAIN), item("dev", DEV, behind)) == jobs
+    dry_run = [*found, check("dry run", MAIN, DEV)]
+    newest = jobs or {"dev": "dry run"}
+    assert jobs_of(dry_run, item("main", MAIN), item("dev", DEV, behind)) == newest
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "is_of_source"),
+    [
+        ("check_rules", {"a": "main", "b": "dev"}, True),
+        ("fast_forward", {"branch": "dev"}, True),
+        ("fast_forward", {"branch": "dev", "force": True}, True),
+        ("dry_run_merge", {"branch": "dev"}, False),
+        ("merge_branch", {"branch": "dev", "target": "main", "strict": False}, False),
+        ("dry_run_merge", {"branch": "dev", "strict": True}, True),
+        ("dry_run_merge", {"branch": "dev", "policy": "rules: []"}, True),
+        ("merge_branch", {"branch": "dev", "isolation": "snapshot"}, True),
+        ("merge_branch", {"another release": 1}, True),
+    ],
+)
+def test_only_a_plain_merge_judges_what_both_sides_changed(
+    name: str, arguments: dict[str, Argument], is_of_source: bool
+) -> None:
+    asked = replace(job("a", name=name), arguments={"table": "air.flights", **arguments})
+    assert judges_source_only(asked) is is_of_source

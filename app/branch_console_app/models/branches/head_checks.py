@@ -1,11 +1,16 @@
-"""Checks by the quality rules of the heads that branches have now, from jobs on record."""
+"""Findings of quality rules on merges at the present heads of branches, from jobs on record."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from branch_console.errors import InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.snapshot import Snapshot
+from branch_console.jobs.progress import JobView
+from branch_console.operations.branch_requests import FastForwardRequest
+from branch_console.operations.compare_requests import CheckRulesRequest
+from branch_console.operations.merge_requests import MergeRequest
+from branch_console.procedures.browse.page_values import BranchItem
 from branch_console.procedures.call.call import Argument
 from branch_console.quality.findings import GateReport, GateVerdict
 
@@ -20,20 +25,51 @@ def target_of(arguments: Mapping[str, Argument]) -> str:
     return before or str(arguments.get("target") or MAIN_BRANCH)
 
 
+def asked_merge(job: JobView) -> MergeRequest | FastForwardRequest | None:
+    """Return the merge that a job was asked for; None of a job of another release."""
+    of = FastForwardRequest if job.name == FastForwardRequest.procedure else MergeRequest
+    try:
+        return of.decode(job.name, job.arguments)
+    except InvalidInput:
+        return None  # it may have other arguments
+
+
+def merge_options(request: MergeRequest) -> tuple[object, ...]:
+    """Return what the result of a merge depends on besides its heads."""
+    return (request.strict, request.scope, request.isolation, request.policy)
+
+
+def judges_source_only(job: JobView) -> bool:
+    """Whether what a job judged is the result only of a merge that takes over the source's head.
+
+    So it is for a check, which judges that head, and for a merge with options or decisions, which
+    leaves something else than a merge without them, unless there is nothing to settle.
+    """
+    if job.name == CheckRulesRequest.procedure:
+        return True
+    asked = asked_merge(job)
+    if not isinstance(asked, MergeRequest):
+        return True
+    plain = MergeRequest(table=asked.table, source=asked.source)
+    return merge_options(asked) != merge_options(plain)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadCheck:
-    """A check by the rules of the head of one branch.
+    """A check by the rules of what the merge of a branch leaves.
 
     Attributes:
         judged: The identities of the heads: that of the target if there was one, then that of the
             branch.
-        target: The branch that it was compared with.
+        target: The branch that it was compared with, or would be merged into.
+        is_of_source: Whether it says nothing of a merge that finds changes on both sides.
         job: The job that judged.
         time_millis: When it was done.
     """
 
     judged: tuple[str, ...]
     target: str
+    is_of_source: bool
     report: GateReport
     job: str
     time_millis: int
@@ -49,6 +85,11 @@ class HeadCheck:
         return f"passes the quality rules{', with a warning' if warns else ''}"
 
     @property
+    def sentence(self) -> str:
+        """Say the same with the target: `merge into 'main' is blocked by 'tail'`."""
+        return f"merge into '{self.target}' {'is ' if self.blocks else ''}{self.words}"
+
+    @property
     def blocks(self) -> bool:
         """Whether a rule stops the merge of the branch."""
         return self.report.verdict.blocks
@@ -58,26 +99,40 @@ class HeadCheck:
         return {
             "job": self.job,
             "time_millis": self.time_millis,
+            "target": self.target,
             "verdict": str(self.report.verdict),
             "blocking": [each.rule for each in self.report.blocking],
         }
 
 
 def checks_of_heads(
-    found: Iterable[HeadCheck], heads: Mapping[str, Snapshot | None]
+    found: Iterable[HeadCheck], branches: Iterable[BranchItem], versus: str
 ) -> Mapping[str, HeadCheck]:
-    """Return the newest check of each branch whose head, and that of its target, is the same.
+    """Return the newest check of the merge of each branch, at the heads that there are now.
 
-    A check of heads that have moved since says nothing of the present ones.
+    Main is merged nowhere, and a state that was judged without a state before says nothing of a
+    merge: a rule that fails on the target too stops none.
 
     Args:
         found: The checks, the newest first.
-        heads: The heads of all branches.
+        branches: All branches, each compared with `versus`.
+        versus: The branch that they would be merged into.
     """
-    lists = {name: head.identity.text for name, head in heads.items() if head is not None}
+    items = {each.name: each for each in branches}
+    if versus not in items or items[versus].error is not None:
+        return {}
+    target = items[versus].head
+    before = () if target is None else (target.identity.text,)
+    checks = tuple(each for each in found if each.target == versus)
     newest: dict[str, HeadCheck] = {}
-    for each in found:
-        is_present = all(at == lists.get(each.target) for at in each.judged[:-1])
-        if each.judged and is_present:
-            newest.setdefault(each.judged[-1], each)
-    return {name: newest[at] for name, at in lists.items() if at in newest}
+    for name, item in items.items():
+        if name in (MAIN_BRANCH, versus) or item.head is None:
+            continue
+        distance = item.versus
+        is_forward = target is None or (distance is not None and distance.behind == 0)
+        heads = (*before, item.head.identity.text)
+        for each in checks:
+            if each.judged == heads and (is_forward or not each.is_of_source):
+                newest[name] = each
+                break
+    return newest

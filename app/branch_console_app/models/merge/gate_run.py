@@ -4,15 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from branch_console.errors import InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.snapshot import Snapshot
 from branch_console.jobs.progress import JobView
-from branch_console.operations.branch_requests import FastForwardRequest
 from branch_console.operations.compare_requests import CheckRulesRequest
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
 from branch_console.quality.findings import GateVerdict, RuleFinding
-from branch_console_app.models.branches.head_checks import target_of
+from branch_console_app.models.branches.head_checks import asked_merge, merge_options, target_of
 from branch_console_app.models.parts.wording import code, listed, plural
 
 OTHER_COMMITS: Final = "on other commits"
@@ -139,7 +137,7 @@ class SoughtMerge:
         """Whether a job may have judged a merge of these branches."""
         if job.name == CheckRulesRequest.procedure:
             return self.is_forward and target_of(job.arguments) == self._target
-        asked = _request(job)
+        asked = asked_merge(job)
         return asked is not None and (asked.source, asked.target or MAIN_BRANCH) == (
             self.request.source,
             self._target,
@@ -166,17 +164,7 @@ class SoughtMerge:
         return BY_TIME if self.depends_on_time else ""
 
     def _has_same_options(self, job: JobView) -> bool:
-        asked = _request(job)
-        return isinstance(asked, MergeRequest) and _options(asked) == _options(self.request)
-
-
-def _options(request: MergeRequest) -> tuple[object, ...]:
-    return (request.strict, request.scope, request.isolation, request.policy)
-
-
-def _request(job: JobView) -> MergeRequest | FastForwardRequest | None:
-    of = FastForwardRequest if job.name == FastForwardRequest.procedure else MergeRequest
-    try:
-        return of.decode(job.name, job.arguments)
-    except InvalidInput:
-        return None  # a job of another release may have other arguments
+        asked = asked_merge(job)
+        return isinstance(asked, MergeRequest) and merge_options(asked) == merge_options(
+            self.request
+        )

@@ -132,10 +132,10 @@ def quiet_words(since_millis: int | None) -> str:
     return f"quiet for {span(state.now_millis() - since_millis)}" if since_millis else ""
 
 
-def check_badge(check: HeadCheck) -> str:
-    """Write what the rules found for the head of a branch as a badge."""
+def check_badge(check: HeadCheck, words: str) -> str:
+    """Write what the rules found for the merge of a branch as a badge, in words of the check."""
     colour, glyph = ("red", "✕") if check.blocks else ("green", "✓")
-    return f":{colour}-badge[{glyph} {prose(check.words)}]"
+    return f":{colour}-badge[{glyph} {prose(words)}]"
 
 
 def show_branch_card(
@@ -157,7 +157,7 @@ def show_branch_card(
         if item.health is not Health.HEALTHY:
             badges.append(files_badge(item.health, subject="files"))
         if check is not None:
-            badges.append(check_badge(check))
+            badges.append(check_badge(check, check.sentence))
             badges.append(f":gray[checked {age(check.time_millis, state.now_millis())}]")
         if item.protection is not None:
             badges.append(":blue-badge[:material/lock: protected]")
