@@ -83,10 +83,10 @@ def test_two_tabs_make_one_job(tmp_path: Path) -> None:
     [
         (
             JobState.RUNNING,
-            "**Merging: checking the data files, 12 of 40.**",
+            "**Merging (started by bo): checking the data files, 12 of 40.**",
             ("view_job", "cancel"),
         ),
-        (JobState.INTERRUPTED, "**The merge that ada started ", ("resume", "view_job")),
+        (JobState.INTERRUPTED, "**The merge that bo started ", ("resume", "view_job")),
     ],
 )
 def test_a_merge_that_somebody_else_started_is_the_merge_of_this_page(
@@ -98,6 +98,8 @@ def test_a_merge_that_somebody_else_started_is_the_merge_of_this_page(
     if stands is JobState.RUNNING:
         running = job("other", state=JobState.RUNNING)
         console.services.known_jobs["other"] = replace(running, arguments=of)
+    known = console.services.known_jobs["other"]
+    console.services.known_jobs["other"] = replace(known, actor="bo")
     page = console.open("merge", db="air", table="flights", source="backfill")
     assert said in page.text
     assert all(page.has_button(f"merge-{name}") for name in buttons)

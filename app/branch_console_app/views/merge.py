@@ -108,6 +108,7 @@ class _Person(TypedDict):
     ahead: int | None
     gap: RoleGap | None
     may_settle: bool
+    actor: str
     now_millis: int
     zone: tzinfo | None
 
@@ -406,6 +407,7 @@ def _person(source: BranchItem, needed: Role) -> _Person:
         "ahead": versus.ahead if versus else None,
         "gap": RoleGap.between(own, needed),
         "may_settle": own.covers(Role.EDITOR),
+        "actor": get_services().settings.actor,
         "now_millis": state.now_millis(),
         "zone": state.zone(),
     }

@@ -597,6 +597,15 @@ def test_while_rules_run_the_verdict_says_so_with_how_many_parts_are_done(plan: 
     assert found.sentence == "Merging: checking the quality rules, part by part, 12 of 40."
 
 
+def test_a_job_at_work_names_who_started_it_to_everybody_else(plan: Planned) -> None:
+    running = replace_state(JobState.RUNNING)
+    for actor, by in ((running.actor, ""), ("bo", " (started by ada)")):
+        assert of(plan(), merge=running, actor=actor).sentence.startswith(f"Merging{by}: checking")
+        assert of(plan(), dry_run=running, actor=actor).sentence.startswith(f"Dry run{by}: ")
+        compared = of(undecided(plan), comparison=running, actor=actor)
+        assert compared.sentence == f"Comparing rows{by}: 12 of 40 parts."
+
+
 @pytest.mark.parametrize(
     ("step", "said"),
     [

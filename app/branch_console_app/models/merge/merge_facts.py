@@ -255,6 +255,7 @@ class MergeFacts:
         parts: The partitions whose rows have to be compared, as `month=2013-12`.
         settled: The conflicts of files that options of the merge settled; None if there are none.
         may_settle: Whether the person may settle conflicts.
+        actor: The name of the person; None if nobody is looking.
         now_millis: The time.
         zone: The time zone of the person.
     """
@@ -274,6 +275,7 @@ class MergeFacts:
     parts: tuple[str, ...] = ()
     settled: SettledByOptions | None = None
     may_settle: bool = True
+    actor: str | None = None
     now_millis: int = 0
     zone: tzinfo | None = None
 

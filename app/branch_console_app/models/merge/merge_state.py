@@ -345,7 +345,7 @@ def _comparing(job: JobView, target: str, facts: MergeFacts) -> MergeState:
     parts = f": {count(job.done)} of {plural(job.total, 'part')}" if job.total else ""
     return MergeState(
         standing=MergeStanding.COMPARING,
-        sentence=f"Comparing rows{parts}.",
+        sentence=f"Comparing rows{_by_another(job, facts)}{parts}.",
         detail="Nothing is changed.",
         primary=_VIEW_JOB,
         secondary=_CANCEL if job.state.can_cancel else None,
@@ -403,13 +403,20 @@ def _running(job: JobView, doing: str, target: str, facts: MergeFacts) -> MergeS
         detail = f"This step changes {code(target)}."
     return MergeState(
         standing=MergeStanding.RUNNING,
-        sentence=f"{doing}: {step}{of}.",
+        sentence=f"{doing}{_by_another(job, facts)}: {step}{of}.",
         detail=detail,
         primary=_VIEW_JOB,
         secondary=_CANCEL if job.state.can_cancel else None,
         job_id=job.id,
         is_followed=True,
     )
+
+
+def _by_another(job: JobView, facts: MergeFacts) -> str:
+    """Return who started a job, in brackets; "" if the person did who looks at it."""
+    if facts.actor is None or job.actor == facts.actor:
+        return ""
+    return f" (started by {plain(job.actor)})"
 
 
 def _cut_off(job: JobView, doing: str, target: str, facts: MergeFacts) -> MergeState:
