@@ -6,9 +6,10 @@ metadata.
 
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -66,34 +67,38 @@ class KeptAnswers:
             with pq.ParquetFile(path) as file:
                 about = json.loads((file.schema_arrow.metadata or {})[_ABOUT])
                 rows = _first_rows(file, most).replace_schema_metadata(None)
-            # An earlier release kept no schema.
-            if "schema" in about:
-                rows = rows.cast(pa.ipc.read_schema(pa.py_buffer(b64decode(about["schema"]))))
+            return _answer_of(rows, about)
         except FileNotFoundError as error:
             raise NotFound(
                 "The rows of this query are not kept any more. Run it again.",
                 kind=ErrorKind.FILE_NOT_FOUND,
                 operation_id=operation_id,
             ) from error
-        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
             raise FormatError(
                 f"{path} holds no answer of a query: {error}. Run the query again.", path=str(path)
             ) from error
-        return Answer(
-            rows=rows,
-            has_more=bool(about["has_more"]),
-            plan=str(about["plan"]),
-            reads=tuple(StateRead(**each) for each in about["reads"]),
-            notes=tuple(about["notes"]),
-            judged=tuple(about.get("judged", ())),  # an earlier release kept none
-            started_millis=int(about["started_millis"]),
-            finished_millis=int(about["finished_millis"]),
-        )
 
     def path(self, operation_id: str) -> Path:
         """The file of an answer."""
         name = "".join(each for each in operation_id if each.isalnum() or each in "-_")
         return self.folder / f"{name}.parquet"
+
+
+def _answer_of(rows: pa.Table, about: Mapping[str, Any]) -> Answer:
+    # An earlier release kept no schema.
+    if "schema" in about:
+        rows = rows.cast(pa.ipc.read_schema(pa.py_buffer(b64decode(about["schema"]))))
+    return Answer(
+        rows=rows,
+        has_more=bool(about["has_more"]),
+        plan=str(about["plan"]),
+        reads=tuple(StateRead(**each) for each in about["reads"]),
+        notes=tuple(about["notes"]),
+        judged=tuple(about.get("judged", ())),  # an earlier release kept none
+        started_millis=int(about["started_millis"]),
+        finished_millis=int(about["finished_millis"]),
+    )
 
 
 def no_answer(job: JobView) -> NotFound:

@@ -2,13 +2,16 @@
 
 import datetime as dt
 import errno
+import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from branch_console.errors import ErrorKind, StorageError
+from branch_console.errors import ErrorKind, FormatError, StorageError
 from branch_console.jobs.kept_files import unfinished
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.jobs.results import KeptAnswers, no_answer
@@ -66,6 +69,52 @@ def test_an_answer_is_read_with_the_types_that_it_was_kept_with(tmp_path: Path) 
         found = kept.read("op", most=most).rows
         assert [str(field.type) for field in found.schema] == [str(t) for t in rows.schema.types]
         assert found.to_pylist() == rows.slice(0, most).to_pylist()
+
+
+def kept_with(folder: Path, changed: Mapping[str, object], left_out: str = "") -> KeptAnswers:
+    """Keep an answer, and change what stands beside its rows."""
+    kept = KeptAnswers(folder=folder)
+    kept.keep("op", Answer(rows=pa.table({"n": [1]}), has_more=False, plan="", judged=("a", "b")))
+    rows = pq.read_table(kept.path("op"))
+    about = {**json.loads(rows.schema.metadata[b"branch-console"]), **changed}
+    about.pop(left_out, None)
+    written = rows.replace_schema_metadata({b"branch-console": json.dumps(about).encode()})
+    pq.write_table(written, kept.path("op"))
+    return kept
+
+
+def test_an_answer_of_an_earlier_release_is_read_without_the_heads_that_were_judged(
+    tmp_path: Path,
+) -> None:
+    assert kept_with(tmp_path, {}).read("op").judged == ("a", "b")
+    assert kept_with(tmp_path, {}, left_out="judged").read("op").judged == ()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"judged": None},
+        {"notes": None},
+        {"reads": [{"no": "state"}]},
+        {"reads": ["no state"]},
+        {"started_millis": None},
+        {"finished_millis": "soon"},
+        {"schema": 1},
+    ],
+)
+def test_an_answer_with_a_broken_value_is_told_with_its_file(
+    tmp_path: Path, changed: Mapping[str, object]
+) -> None:
+    kept = kept_with(tmp_path, changed)
+    with pytest.raises(FormatError, match=r"op\.parquet holds no answer of a query"):
+        kept.read("op")
+
+
+@pytest.mark.parametrize("name", ["has_more", "plan", "reads", "notes", "finished_millis"])
+def test_an_answer_that_lacks_a_value_is_told_with_its_file(tmp_path: Path, name: str) -> None:
+    kept = kept_with(tmp_path, {}, left_out=name)
+    with pytest.raises(FormatError, match=r"op\.parquet holds no answer of a query"):
+        kept.read("op")
 
 
 def test_a_full_disk_is_told_and_nothing_half_written_stays(tmp_path: Path) -> None:
