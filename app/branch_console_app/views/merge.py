@@ -206,7 +206,9 @@ def _show_draft(
     stale = state.seen_plan(_choice(asked), SeenPlan.of(plan)).staleness(plan)
     staged = None if merging(plan) is None else reads.staged_figures(identifier, plan.id)
     heads = (plan.heads.ours, plan.heads.theirs)
-    gate = gate_run_of_draft(identifier, arguments, heads, (plan.id,), is_forward=False)
+    gate = gate_run_of_draft(
+        identifier, arguments, (target, source), heads, (plan.id,), is_forward=False
+    )
     merge = merge_of_draft(identifier, plan.source, plan.target)
     dry_run = dry_run_of_draft(identifier, plan, has_result=staged is not None)
     facts = MergeFacts(
@@ -338,7 +340,9 @@ def _show_forward(
     arguments = merge_arguments(identifier, plan.source, plan.target)
     plan_ids = (plan.id,) if merge_plan_id is None else (plan.id, merge_plan_id)
     heads = (plan.target_head, plan.source_head)
-    gate = gate_run_of_draft(identifier, arguments, heads, plan_ids, is_forward=True)
+    gate = gate_run_of_draft(
+        identifier, arguments, (target, source), heads, plan_ids, is_forward=True
+    )
     facts = MergeFacts(
         merge=unless_outdated(merge, gate),
         gate=gate,

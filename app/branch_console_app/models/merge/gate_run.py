@@ -14,6 +14,7 @@ from branch_console_app.models.branches.head_checks import asked_merge, merge_op
 from branch_console_app.models.parts.wording import code, listed, plural
 
 OTHER_COMMITS: Final = "on other commits"
+UNKNOWN_COMMITS: Final = "perhaps on other commits"
 OTHER_RULES: Final = "with other rules"
 OTHER_OPTIONS: Final = "with other options or decisions"
 BY_TIME: Final = "and a rule depends on the time"
@@ -55,7 +56,7 @@ class GateRun:
     @property
     def is_of_another_merge(self) -> bool:
         """Whether it judged other commits, or by other rules or options: not just long ago."""
-        return self.outdated in (OTHER_COMMITS, OTHER_RULES, OTHER_OPTIONS)
+        return self.outdated not in ("", BY_TIME)
 
     @property
     def what(self) -> str:
@@ -105,6 +106,8 @@ class SoughtMerge:
             the target as the state before judges the merge.
         digest: The digest of the rules that the table has.
         depends_on_time: Whether these rules may judge the same rows in another way later.
+        since_millis: When the younger of both branches was created: an earlier run on other
+            commits was about a branch that had the same name.
     """
 
     request: MergeRequest
@@ -114,6 +117,7 @@ class SoughtMerge:
     is_forward: bool
     digest: str
     depends_on_time: bool = False
+    since_millis: int = 0
 
     def last_run(self, runs: Iterable[GateRun]) -> GateRun | None:
         """Return the newest run for the merge as it is, else the newest for another state of it.
@@ -156,7 +160,10 @@ class SoughtMerge:
                 return None
         elif run.plan_id not in self.plan_ids:
             if run.judged != heads:
-                return OTHER_COMMITS
+                if run.time_millis < self.since_millis:
+                    return None
+                # An earlier release kept no heads; its plans have other ids.
+                return OTHER_COMMITS if run.judged else UNKNOWN_COMMITS
             if not (self.is_forward or self._has_same_options(run.job)):
                 return OTHER_OPTIONS
         if run.digest != self.digest:

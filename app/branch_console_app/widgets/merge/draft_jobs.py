@@ -10,6 +10,7 @@ from branch_console.format.snapshot import Snapshot
 from branch_console.jobs.progress import JobView
 from branch_console.merge.plan import Plan
 from branch_console.operations.merge_requests import MergeRequest
+from branch_console.procedures.browse.page_values import BranchItem
 from branch_console.procedures.call.call import Argument
 from branch_console.quality.findings import RuleFinding
 from branch_console_app import reads, state
@@ -63,6 +64,7 @@ def merge_of_draft(identifier: Identifier, source: str, target: str) -> MergeAtt
 def gate_run_of_draft(
     identifier: Identifier,
     arguments: Mapping[str, Argument],
+    sides: tuple[BranchItem, BranchItem],
     heads: tuple[Snapshot | None, Snapshot | None],
     plan_ids: tuple[str, ...],
     *,
@@ -73,7 +75,8 @@ def gate_run_of_draft(
     Args:
         identifier: The table.
         arguments: The arguments of the merge, with the policy that settles conflicts.
-        heads: The heads of target and source that the draft was planned at.
+        sides: Target and source.
+        heads: Their heads that the draft was planned at.
         plan_ids: The ids of its plan.
         is_forward: Whether its result is the head of the source.
     """
@@ -88,6 +91,7 @@ def gate_run_of_draft(
         is_forward=is_forward,
         digest=rules.digest,
         depends_on_time=rules.depends_on_time,
+        since_millis=max(each.created_millis or 0 for each in sides),
     )
     return reads.gate_run(identifier, sought)
 
