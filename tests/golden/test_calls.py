@@ -211,6 +211,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "fence_branch": Case(arguments="table => 'db.t', branch => 'main'"),
         "mark_partition_done": Case(arguments="'db.p', 'name=2020-01-01'", before=_partitioned),
         "merge_branch": Case(arguments="'db.t', 'dev', 'main'"),
+        "merge_catalog_branch": Case(arguments="branch => 'whole'", before=_CATALOG_BRANCH),
         "pin_branch": Case(arguments="table => 'db.t', branch => 'dev', twin => true"),
         "protect_branch": Case(arguments="table => 'db.t', branch => 'dev'"),
         "purge_files": Case(arguments="'db.u'", before=_second_table),

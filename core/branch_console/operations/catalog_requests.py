@@ -136,7 +136,6 @@ class MergeCatalogRequest(
     procedure="merge_catalog_branch",
     job=("Merge a catalog branch", ""),
     terms=(*PREVIEWED, "override_gate", "plan_again", "decisions"),
-    sql=Unserved(why="MERGE BRANCH … asks for it."),
     command=Unserved(why="merge --catalog and merge --database ask for it."),
 ):
     """Bring all databases and tables that a branch of the catalog changed into another one."""

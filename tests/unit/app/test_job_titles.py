@@ -1,7 +1,15 @@
+from dataclasses import replace
+
 import pytest
 
 from branch_console.procedures.dispatch import RUNNERS
-from branch_console_app.models.jobs.job_titles import job_title, job_words, title_of_call
+from branch_console_app.models.jobs.job_titles import (
+    job_title,
+    job_words,
+    title_of_call,
+    title_with_table,
+)
+from tests.console.pretend import job
 
 
 def test_every_procedure_has_words_of_its_own() -> None:
@@ -31,3 +39,31 @@ def test_a_query_is_named_by_how_it_begins() -> None:
     title = title_of_call("query", {"sql": statement, "branch": "main"})
     assert title == "Query `SELECT origin, count(*) AS n FROM …`"
     assert title_of_call("query", {}) == "Query"
+
+
+_MERGED = "Merge branch `x` of the catalog into `main`"
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "arguments", "title"),
+    [
+        (
+            "merge_branch",
+            "air.planes",
+            {"branch": "fix"},
+            "Merge `fix` into `main` of `air.planes`",
+        ),
+        (
+            "merge_catalog_branch",
+            None,
+            {"branch": "x"},
+            _MERGED,
+        ),
+        ("merge_catalog_branch", None, {}, "Merge a catalog branch"),
+    ],
+)
+def test_the_heading_of_a_job_names_its_branch(
+    name: str, table: str | None, arguments: dict[str, str], title: str
+) -> None:
+    shown = replace(job("1", name=name), table=table, arguments=arguments)
+    assert title_with_table(shown) == title

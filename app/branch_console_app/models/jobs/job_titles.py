@@ -108,9 +108,9 @@ def title_with_table(job: JobView) -> str:
         job: A job.
     """
     title = full_title(job)
-    if job.table is None or title == job_words(job.name):
+    if title == job_words(job.name):
         return job_title(job.name, job.table)
-    return f"{title} of {_table(job.table)}"
+    return title if job.table is None else f"{title} of {_table(job.table)}"
 
 
 def table_without_branch(job: JobView) -> str:
