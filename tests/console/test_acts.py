@@ -14,6 +14,7 @@ from branch_console_app.widgets.parts import act_here
 from tests.console.pages import Console, Page, settings
 from tests.console.pretend import NOW, PretendServices, air_warehouse, job, receipt
 
+OF = {"table": "air.flights"}
 FIX = {"db": "air", "table": "flights", "branch": "fix-delays"}
 
 
@@ -35,7 +36,7 @@ def asked(services: PretendServices, do: str, run: str, **typed: str) -> tuple[P
 def ends(services: PretendServices, job_id: str, state: JobState, **arguments: Argument) -> None:
     """End a job that the page follows."""
     ended = job(job_id, state=state, name=services.sent[-1].name, message="It ended.")
-    services.known_jobs[job_id] = replace(ended, arguments=arguments)
+    services.known_jobs[job_id] = replace(ended, arguments={**OF, **arguments})
 
 
 @pytest.fixture
@@ -164,7 +165,9 @@ def test_what_takes_long_goes_on_to_its_job(services: PretendServices) -> None:
 
 def test_who_goes_back_to_an_earlier_act_stays_there(services: PretendServices) -> None:
     ended = job("9f2a00", state=JobState.DONE, name="rename_branch")
-    services.known_jobs["9f2a00"] = replace(ended, arguments={"branch": "old", "to": "backfill"})
+    services.known_jobs["9f2a00"] = replace(
+        ended, arguments={**OF, "branch": "old", "to": "backfill"}
+    )
     page = Console(services).open("branches", **FIX, act="9f2a00")
     assert page.at.query_params["branch"] == "fix-delays"
     assert "Branch `old` renamed to `backfill`." in page.text
@@ -190,7 +193,7 @@ def test_a_job_leads_to_its_branch_by_its_present_name(
     )  # fmt: skip
     services.listed[1] = replace(services.listed[1], events=(renamed,))
     services.known_jobs["9f2a00"] = replace(
-        job("9f2a00", state=JobState.DONE, name=name), arguments=arguments
+        job("9f2a00", state=JobState.DONE, name=name), arguments={**OF, **arguments}
     )
     page = Console(services).open("job", id="9f2a00", db="air", table="flights")
     label = "Branches" if branch is None else f"Branch `{branch}`"

@@ -4,42 +4,45 @@ from branch_console.operations.argument import Argument
 from branch_console.sql.statement import Statement
 from branch_console_app.models.jobs.done_words import branch_left, done_words
 
-RENAMED = Statement(procedure="rename_branch", arguments={"branch": "dev", "to": "work"})
-CREATED = Statement(procedure="create_branch", arguments={"branch": "dev", "from_branch": "main"})
+OF = {"table": "air.planes"}
+RENAMED = Statement(procedure="rename_branch", arguments={**OF, "branch": "dev", "to": "work"})
+CREATED = Statement(
+    procedure="create_branch", arguments={**OF, "branch": "dev", "from_branch": "main"}
+)
 UNDO = {"operation": "a" * 32}
 
 
 @pytest.mark.parametrize(
     ("procedure", "arguments", "undone", "words", "branch"),
     [
-        ("create_branch", {"branch": "dev"}, None, "Branch `dev` created.", "dev"),
-        ("drop_branch", {"branch": "dev"}, None, "Branch `dev` dropped.", None),
+        ("create_branch", {**OF, "branch": "dev"}, None, "Branch `dev` created.", "dev"),
+        ("drop_branch", {**OF, "branch": "dev"}, None, "Branch `dev` dropped.", None),
         (
             "rename_branch",
-            {"branch": "dev", "to": "work"},
+            {**OF, "branch": "dev", "to": "work"},
             None,
             "Branch `dev` renamed to `work`.",
             "work",
         ),
-        ("protect_branch", {"branch": "dev"}, None, "Branch `dev` is now protected.", "dev"),
+        ("protect_branch", {**OF, "branch": "dev"}, None, "Branch `dev` is now protected.", "dev"),
         (
             "protect_branch",
-            {"branch": "dev", "protected": False},
+            {**OF, "branch": "dev", "protected": False},
             None,
             "Branch `dev` is no longer protected.",
             "dev",
         ),
         (
             "protect_branch",
-            {"branch": "rel-*"},
+            {**OF, "branch": "rel-*"},
             None,
             "Branches `rel-*` are now protected.",
             None,
         ),
-        ("replace_main", {"branch": "dev"}, None, "Main replaced by `dev`.", "main"),
+        ("replace_main", {**OF, "branch": "dev"}, None, "Main replaced by `dev`.", "main"),
         ("undo", UNDO, RENAMED, "Undone: rename branch `dev` to `work`.", "dev"),
         ("undo", UNDO, CREATED, "Undone: create branch `dev`.", "main"),
-        ("merge_branch", {"branch": "dev"}, None, "Merge `dev` into `main`: done.", "main"),
+        ("merge_branch", {**OF, "branch": "dev"}, None, "Merge `dev` into `main`: done.", "main"),
         ("count_rows", {}, None, "Count rows: done.", None),
     ],
 )

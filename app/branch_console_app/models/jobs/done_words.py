@@ -3,17 +3,25 @@
 from collections.abc import Mapping
 from typing import Final
 
+from branch_console.errors import InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.operations.branch_requests import (
+    ArchiveBranchRequest,
     CreateBranchRequest,
     DropBranchRequest,
     FastForwardRequest,
+    FenceBranchRequest,
+    PinBranchRequest,
     ProtectBranchRequest,
     ReleaseBranchRequest,
     RenameBranchRequest,
+    RepairBranchRequest,
     ReplaceMainRequest,
+    WarnBranchRequest,
 )
+from branch_console.operations.declared import REQUESTS
 from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest
+from branch_console.operations.request import Request
 from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.history.protection import is_pattern
@@ -32,12 +40,16 @@ _DONE: Final[Mapping[str, str]] = {
     "replace_main": "Main replaced by {branch}.",
 }
 _LONGEST: Final = 40
-# After these nothing is left under the name that they were given.
-_ENDINGS: Final = frozenset({DropBranchRequest.procedure, ReleaseBranchRequest.procedure})
-
-_INTO_A_TARGET: Final = frozenset(
-    {CherryPickRequest.procedure, FastForwardRequest.procedure, MergeRequest.procedure}
-)
+_INTO_A_TARGET: Final = (CherryPickRequest, FastForwardRequest, MergeRequest)
+_LEAVING_THEIR_BRANCH: Final = (
+    ArchiveBranchRequest, CreateBranchRequest, FenceBranchRequest, PinBranchRequest,
+    ProtectBranchRequest, RepairBranchRequest, WarnBranchRequest,
+)  # fmt: skip
+# An undo of these leads back to the branch that they were given.
+_NAMED_BEFORE: Final = (
+    *_LEAVING_THEIR_BRANCH, DropBranchRequest, ReleaseBranchRequest, RenameBranchRequest,
+    ReplaceMainRequest,
+)  # fmt: skip
 
 
 def done_words(
@@ -82,28 +94,36 @@ def branch_left(
         arguments: Its arguments.
         undone: What it took back; None if it is no undo, or nobody knows.
     """
-    if procedure == UndoRequest.procedure:
-        if undone is None or undone.procedure == UndoRequest.procedure:
-            return None
-        if undone.procedure == CreateBranchRequest.procedure:
-            return _text(undone.arguments, "from_branch")
-        if undone.procedure in _INTO_A_TARGET:
-            return branch_left(undone.procedure, undone.arguments)
-        return _text(undone.arguments, "branch")
-    if procedure in _ENDINGS:
-        return None
-    if procedure == ReplaceMainRequest.procedure:
+    asked = _decoded(procedure, arguments)
+    if isinstance(asked, UndoRequest):
+        return None if undone is None else _left_by_undo(undone)
+    if isinstance(asked, ReplaceMainRequest):
         return MAIN_BRANCH
-    if procedure == RenameBranchRequest.procedure:
-        return _text(arguments, "to")
-    if procedure in _INTO_A_TARGET:
-        return _text(arguments, "target") or MAIN_BRANCH
-    branch = _text(arguments, "branch")
-    if procedure == ProtectBranchRequest.procedure and branch and is_pattern(branch):
+    if isinstance(asked, RenameBranchRequest):
+        return asked.to
+    if isinstance(asked, _INTO_A_TARGET):
+        return asked.target or MAIN_BRANCH
+    if isinstance(asked, ProtectBranchRequest) and is_pattern(asked.branch):
         return None
-    return branch
+    # After the others nothing is left under the name that they were given.
+    return asked.branch if isinstance(asked, _LEAVING_THEIR_BRANCH) else None
 
 
-def _text(arguments: Mapping[str, Argument], name: str) -> str | None:
-    value = arguments.get(name)
-    return str(value) if value else None
+def _left_by_undo(undone: Statement) -> str | None:
+    asked = _decoded(undone.procedure, undone.arguments)
+    if isinstance(asked, UndoRequest):
+        return None
+    if isinstance(asked, CreateBranchRequest):
+        return asked.from_branch
+    if isinstance(asked, _NAMED_BEFORE):
+        return asked.branch
+    return branch_left(undone.procedure, undone.arguments)
+
+
+def _decoded(procedure: str, arguments: Mapping[str, Argument]) -> Request | None:
+    """Return a call as its request; None if a later release wrote it."""
+    request = REQUESTS.get(procedure)
+    try:
+        return None if request is None else request.decode(procedure, arguments)
+    except InvalidInput:
+        return None

@@ -176,10 +176,10 @@ def _show_done(job: JobView, identifier: Identifier, *, has_branch_dialogs: bool
 
 def _undone_by(job: JobView) -> Statement | None:
     """Return what an undo took back; None if the job is none, or that has no receipt."""
-    operation = job.arguments.get("operation")
-    if job.name != UndoRequest.procedure or not operation:
+    if job.name != UndoRequest.procedure:
         return None
     try:
-        return call_of_receipt(reads.receipt(str(operation)))
+        undo = UndoRequest.decode(job.name, job.arguments)
+        return call_of_receipt(reads.receipt(undo.operation))
     except PaimonError:
         return None
