@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,8 @@ from branch_console.errors import (
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.maintenance.expire_snapshots import list_due, plan_expire
+from branch_console.procedures.maintenance.grace_words import removal_notes
+from branch_console.procedures.maintenance.release_files import Released
 from branch_console.procedures.recover import recover_table
 from tests.support.branch_bench import store_of, tree
 from tests.support.expiry_bench import AT_ONCE, LATER, ExpiryBench
@@ -466,3 +469,19 @@ def test_what_is_due_is_listed_of_the_branches_that_can_be_read(
         (branch, snapshot) for branch, snapshot in due if branch != "dev"
     ]
     assert left
+
+
+def test_a_note_says_what_was_removed_or_what_it_waits_for() -> None:
+    def notes(**parts: Any) -> list[str]:
+        return list(removal_notes(Released(**parts), was_due=True))
+
+    assert notes(files=1, size=9) == ["1 file with 9 bytes of data was removed."]
+    assert notes(files=2_000, size=9_000, gone=1) == [
+        "2,000 files with 9,000 bytes of data were removed.",
+        "1 file had gone already.",
+    ]
+    assert notes(waits_for="o-1") == [
+        "No file was removed: operation o-1 is open and may need some. They go with the next "
+        "expiry."
+    ]
+    assert list(removal_notes(Released(), was_due=False)) == []

@@ -28,7 +28,12 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.maintenance.grace_words import NO_UNDO_OF_FILES, minutes
+from branch_console.procedures.maintenance.grace_words import (
+    NO_UNDO_OF_FILES,
+    amount_words,
+    minutes,
+    removal_notes,
+)
 from branch_console.procedures.maintenance.maintenance_turn import (
     claim_maintenance,
     give_up_turn,
@@ -232,7 +237,7 @@ def _file_consequences(
 ) -> Iterator[Consequence]:
     if not takes and not due:
         return
-    text = f"{count(files.num_rows, 'file')} with {size_of(files):,} bytes of data"
+    text = amount_words(files)
     if grace_millis:
         yield loses(
             f"{text} are needed by no branch, tag or changelog then. They go with the first expiry "
@@ -265,13 +270,8 @@ def _notes(
             "Their files go with the first expiry of the table after "
             f"{minutes(journal.grace_millis)}."
         )
-    if released.waits_for is not None:
-        yield (
-            f"No file was removed: operation {released.waits_for} is open and may need some. They "
-            "go with the next expiry."
-        )
-    elif journal.releases or ((tags or changelogs) and not journal.grace_millis):
-        yield f"{count(released.files, 'file')} with {released.size:,} bytes of data were removed."
+    is_at_once = bool(tags or changelogs) and not journal.grace_millis
+    yield from removal_notes(released, was_due=bool(journal.releases) or is_at_once)
 
 
 def _expected(procedure: str, leaving: LeavingNames) -> Expected | None:

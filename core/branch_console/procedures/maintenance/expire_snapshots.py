@@ -15,7 +15,7 @@ from branch_console.diff.expiry.dry_run import (
 )
 from branch_console.diff.expiry.retention import Expiry, HoldKind, SnapshotHold, plan_expiry
 from branch_console.diff.expiry.storage_cost import FileAmount
-from branch_console.diff.history_move import count, id_range
+from branch_console.diff.history_move import id_range
 from branch_console.errors import CommitConflict, ErrorKind, FormatError, InvalidInput, NotFound
 from branch_console.format.identifier import MAIN_BRANCH, RESCUE_PREFIX
 from branch_console.format.journals.expiry import (
@@ -49,7 +49,12 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.maintenance.grace_words import NO_UNDO_OF_FILES, minutes
+from branch_console.procedures.maintenance.grace_words import (
+    NO_UNDO_OF_FILES,
+    amount_words,
+    minutes,
+    removal_notes,
+)
 from branch_console.procedures.maintenance.holds import find_holds
 from branch_console.procedures.maintenance.limits import retention_of
 from branch_console.procedures.maintenance.maintenance_turn import (
@@ -439,7 +444,7 @@ def _consequences(
         consequences += [keeps(_held(plan, each)) for each in plan.expiry.holds]
     if going or due:
         when = f" after {minutes(grace_millis)}" if grace_millis else ""
-        text = f"{count(files.num_rows, 'file')} with {size_of(files):,} bytes of data"
+        text = amount_words(files)
         if going and when:
             consequences.append(
                 loses(
@@ -508,18 +513,8 @@ def _notes(journal: ExpireJournal, released: Released) -> tuple[str, ...]:
             "Their files go with the first expiry of the table after "
             f"{minutes(journal.grace_millis)}."
         )
-    if released.waits_for is not None:
-        notes.append(
-            f"No file was removed: operation {released.waits_for} is open and may need some. They "
-            "go with the next expiry."
-        )
-    elif journal.releases or not journal.grace_millis:
-        notes.append(
-            f"{count(released.files, 'file')} with {released.size:,} bytes of data were removed."
-        )
-        if released.gone:
-            notes.append(f"{count(released.gone, 'file')} had gone already.")
-    return tuple(notes)
+    was_due = bool(journal.releases) or not journal.grace_millis
+    return (*notes, *removal_notes(released, was_due=was_due))
 
 
 def _note(retirement: BranchRetirement) -> str:

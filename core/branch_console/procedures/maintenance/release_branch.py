@@ -51,7 +51,12 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.catalog_membership import membership_blocks
 from branch_console.procedures.maintenance.branch_tags import standing_blocks, tags_made_for
-from branch_console.procedures.maintenance.grace_words import NO_UNDO_OF_FILES, minutes
+from branch_console.procedures.maintenance.grace_words import (
+    NO_UNDO_OF_FILES,
+    amount_words,
+    minutes,
+    removed_words,
+)
 from branch_console.procedures.maintenance.holds import UNDO_WINDOW_MILLIS
 from branch_console.procedures.maintenance.maintenance_turn import (
     claim_maintenance,
@@ -308,7 +313,7 @@ def _consequences(
     yield from leaving.lost
     yield changes("The branch leaves the table, with its snapshots and schemas.")
     files = found.files
-    exclusive = f"{count(files.num_rows, 'file')} with {size_of(files):,} bytes of data"
+    exclusive = amount_words(files)
     if found.blocked_by is not None:
         yield keeps(
             "No file is removed: another branch cannot be read either, and may need any. The first "
@@ -424,9 +429,6 @@ def _notes(branch: str, grace_millis: int, released: Released) -> Iterator[str]:
             f"{released.blocked_by}"
         )
     else:
-        yield (
-            f"Branch {branch!r} is gone; {count(released.files, 'file')} with {released.size:,} "
-            "bytes of data were removed."
-        )
+        yield f"Branch {branch!r} is gone; {removed_words(released)}."
         if released.gone:
             yield f"{count(released.gone, 'file')} had gone already, or are needed by now."
