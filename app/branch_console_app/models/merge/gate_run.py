@@ -9,6 +9,7 @@ from branch_console.format.snapshot import Snapshot
 from branch_console.jobs.progress import JobView
 from branch_console.operations.compare_requests import CheckRulesRequest
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
+from branch_console.procedures.browse.page_values import BranchItem
 from branch_console.quality.findings import GateVerdict, RuleFinding
 from branch_console_app.models.branches.head_checks import asked_merge, merge_options, target_of
 from branch_console_app.models.parts.wording import code, listed, plural
@@ -175,3 +176,13 @@ class SoughtMerge:
         return isinstance(asked, MergeRequest) and merge_options(asked) == merge_options(
             self.request
         )
+
+
+def latest_creation(*sides: BranchItem) -> int:
+    """Return when the younger of two branches was created, in milliseconds; 0 if nobody knows.
+
+    Main is as old as its table. Nobody drops it, and the time of its folder is that of the newest
+    partition.
+    """
+    made = (each.created_millis or 0 for each in sides if each.name != MAIN_BRANCH)
+    return max(made, default=0)

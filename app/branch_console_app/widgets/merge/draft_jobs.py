@@ -14,7 +14,7 @@ from branch_console.procedures.browse.page_values import BranchItem
 from branch_console.procedures.call.call import Argument
 from branch_console.quality.findings import RuleFinding
 from branch_console_app import reads, state
-from branch_console_app.models.merge.gate_run import GateRun, SoughtMerge
+from branch_console_app.models.merge.gate_run import GateRun, SoughtMerge, latest_creation
 from branch_console_app.models.merge.merge_facts import MergeAttempt, UndoneMerge
 from branch_console_app.models.parts.actions import DO, WHAT
 from branch_console_app.widgets.parts.gates import find_judgement
@@ -91,7 +91,7 @@ def gate_run_of_draft(
         is_forward=is_forward,
         digest=rules.digest,
         depends_on_time=rules.depends_on_time,
-        since_millis=max(each.created_millis or 0 for each in sides),
+        since_millis=latest_creation(*sides),
     )
     return reads.gate_run(identifier, sought)
 
