@@ -65,7 +65,13 @@ from branch_console.quality.comparison import QualityComparison
 from branch_console.quality.rules import RuleSet
 from branch_console.sql.answer import Answer
 from branch_console_app import state
-from branch_console_app.judged_heads import read_gate_run, read_head_checks
+from branch_console_app.judged_heads import (
+    JudgementReads,
+    KeptJudgement,
+    read_gate_run,
+    read_head_checks,
+    read_judgement,
+)
 from branch_console_app.models.branches.head_checks import HeadCheck
 from branch_console_app.models.jobs.activity import Activity, activity_feed
 from branch_console_app.models.maintenance.dry_runs import DryRun
@@ -345,14 +351,23 @@ def head_checks(
     identifier: Identifier, branches: Collection[BranchItem], versus: str
 ) -> Mapping[str, HeadCheck]:
     """Return what the rules found for the merge of each branch into one, as jobs have it."""
-    return read_head_checks(get_services(), identifier, branches, versus)
+    return read_head_checks(_judgement_reads(), identifier, branches, versus)
 
 
 def gate_run(identifier: Identifier, sought: SoughtMerge) -> GateRun | None:
     """Return the last run of the rules for a merge, whoever started it; None without one."""
-    found = read_gate_run(get_services(), identifier, sought)
+    found = read_gate_run(_judgement_reads(), identifier, sought)
     # A list of jobs is without their steps.
     return None if found is None else replace(found, job=job(found.job.id))
+
+
+def _judgement_reads() -> JudgementReads:
+    reader = _reader()
+    return JudgementReads(
+        jobs=lambda limit: jobs(limit=limit),
+        judgement=lambda job_id: _read_judgement(*reader, job_id),
+        rules=rules,
+    )
 
 
 def rules_of_catalog_merge(plan: CatalogMergePlan) -> tuple[Consequence, ...]:
@@ -694,6 +709,12 @@ def _reader() -> tuple[str, str]:
 
 
 _Slow: TypeAlias = Identifier | str | ComparedState | tuple[tuple[str, Argument], ...]
+
+
+# Of a job that has ended. That nothing was found is no answer: it is asked for again.
+@st.cache_resource(max_entries=512, show_spinner=False)
+def _read_judgement(warehouse: str, actor: str, job_id: str) -> KeptJudgement:
+    return read_judgement(get_services(), job_id)
 
 
 # What is read is frozen, so that all runs may share it: `cache_data` would copy it for each.

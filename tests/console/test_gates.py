@@ -18,7 +18,10 @@ from branch_console.quality.gate import findings_table, judge
 from branch_console.quality.rule_file import parse_rules
 from branch_console.quality.rules import RuleResult
 from branch_console.sql.answer import Answer
+from branch_console_app import reads
+from branch_console_app.judged_heads import KeptJudgement, read_judgement
 from branch_console_app.models.parts.wording import prose
+from branch_console_app.services import Services
 from tests.console.pages import Console, Page, air_console, settings
 from tests.console.pretend import NOW, PretendServices, air_warehouse, job
 from tests.support.judged_rules import ORDERED, SAID
@@ -399,3 +402,20 @@ def test_a_branch_whose_head_was_judged_says_so_until_it_or_its_target_moves(
     main = flights.branches["main"]
     flights.branches["main"] = replace(main, snapshots=main.snapshots[:-1])
     assert "blocked by" not in console.open("branches", **place).text
+
+
+def test_what_a_job_found_is_read_once_for_all_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console, read = gated(tmp_path), []
+
+    def counted(services: Services, job_id: str) -> KeptJudgement:
+        read.append(job_id)
+        return read_judgement(services, job_id)
+
+    monkeypatch.setattr(reads, "read_judgement", counted)
+    run_before(console, REPORT).run()
+    assert "Blocked by rule" in console.open("merge", **CLEAN).text
+    branches = {"db": "air", "table": "flights", "branch": "fix-delays"}
+    assert "blocked by `carrier`" in console.open("branches", **branches).text
+    assert read == [*console.services.answers]

@@ -43,7 +43,7 @@ from branch_console_app.cli.output import (
     short_user,
     shown,
 )
-from branch_console_app.judged_heads import read_head_checks
+from branch_console_app.judged_heads import JudgementReads, read_head_checks
 from branch_console_app.models.branches.file_health import files_word
 
 browse = typer.Typer()
@@ -147,7 +147,7 @@ def branches(
     services = open_services(warehouse)
     reader = services.branch_reader(identifier)
     items, broken = reader.items(versus), reader.broken_events
-    checks = read_head_checks(services, identifier, items, versus)
+    checks = read_head_checks(JudgementReads.of(services), identifier, items, versus)
     if as_json:
         print_json(
             {
