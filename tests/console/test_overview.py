@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from branch_console.errors import ErrorKind, FormatError, StorageError
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.jobs.progress import JobState
@@ -94,6 +96,20 @@ def test_only_what_needs_attention_can_be_listed(tmp_path: Path) -> None:
     labels = [label for label, _ in page.links()]
     assert ":gray[air.]weather" in labels
     assert ":gray[air.]flights" not in labels
+
+
+@pytest.mark.parametrize(("old", "new"), [("healthy", "intact"), ("at-risk", "at risk")])
+def test_an_address_may_call_the_state_of_files_by_its_old_word(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    console = air_console(tmp_path)
+    names = {label for label, _ in console.open(ov_state=new).links() if label.startswith(":gray[")}
+    page = console.open(ov_state=old)
+    assert {label for label, _ in page.links() if label.startswith(":gray[")} == names
+    assert page.at.selectbox(key="ov_state").value is not None
+    # The next click on the page leaves it.
+    page.run()
+    assert page.at.selectbox(key="ov_state").value is not None
 
 
 def test_an_empty_warehouse_says_how_to_fill_it(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobView
 from branch_console.procedures.browse.page_values import Health, TableItem, TableKind
 from branch_console_app import reads, state
-from branch_console_app.models.branches.file_health import files_word
+from branch_console_app.models.branches.file_health import files_word, health_of_address
 from branch_console_app.models.branches.table_overview import (
     READ_AT_ONCE,
     Order,
@@ -213,9 +213,12 @@ def _show_tables(lines: Sequence[TableLine], place: Location) -> None:
             placeholder="All databases", label_visibility="collapsed",
         )  # fmt: skip
         states: list[Health] = list(Health)
+        by_old_word = health_of_address(state.parameter("ov_state"))
+        if by_old_word is not None:
+            state.put("ov_state", by_old_word)
         health = st.selectbox(
-            "Files", states, index=None, key="ov_state", bind="query-params", width=130,
-            placeholder="Any files", label_visibility="collapsed", format_func=files_word,
+            "Files", states, index=None, key="ov_state", bind="query-params", width=150,
+            placeholder="Files: any state", label_visibility="collapsed", format_func=files_word,
         )  # fmt: skip
         st.space("stretch")
         orders: list[Order] = list(Order)

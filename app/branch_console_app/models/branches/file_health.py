@@ -21,6 +21,15 @@ def files_word(health: Health) -> str:
     return _WORDS[health]
 
 
+def health_of_address(value: str | None) -> Health | None:
+    """Return the state that an address names by a value other than its word; None for others.
+
+    That is how addresses named it when pages called it by these values.
+    """
+    found = next((each for each in Health if each == value), None)
+    return None if found is None or files_word(found) == value else found
+
+
 def findings_of_card(item: BranchItem) -> tuple[HealthFinding, ...]:
     """Return the findings that the card of a branch tells; Health and the doctor tell all.
 
