@@ -117,6 +117,24 @@ def test_long_names_keep_both_ends() -> None:
 def test_a_long_sentence_is_cut_behind_a_word() -> None:
     assert wording.cut_at_word("Rule 'tail' fails now.", 16) == "Rule 'tail' …"
     assert wording.cut_at_word("Rule 'tail' fails.", 18) == "Rule 'tail' fails."
+    assert wording.cut_at_word("abcdefghij", 5) == "abc …"
+    assert wording.cut_at_word(f"{' ' * 20}Rule 'tail' fails now.", 16) == "Rule 'tail' …"
+    assert wording.cut_at_word(" " * 20, 16) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "length", "shown"),
+    [
+        ("Rule 'a rule with spaces' fails.", 22, "Rule …"),
+        ("Rule 'a rule with spaces' fails.", 31, "Rule 'a rule with spaces' …"),
+        ("Rule 'a b', of main, fails.", 14, "Rule …"),
+        ('Rule "a rule\'s name" fails now.', 18, "Rule …"),
+        ("'a rule with spaces' fails now.", 14, "'a rule …"),
+        ("The rules' table doesn't have all users' rows.", 35, "The rules' table doesn't have …"),
+    ],
+)
+def test_a_name_in_quotes_is_not_cut(text: str, length: int, shown: str) -> None:
+    assert wording.cut_at_word(text, length) == shown
 
 
 def test_lists_of_names_end_with_a_count() -> None:

@@ -28,6 +28,8 @@ _WRITTEN: Final = re.compile(
 )
 # A list of values, such as that of a rule, has its quotes beside brackets and commas.
 _QUOTED: Final = re.compile(r"(?<!\S)'([\w.@$/*-]+)'(?=[.,:;?]?(?:\s|$))")
+# An apostrophe has a letter before it.
+_IN_QUOTES: Final = re.compile(r"(?<!\w)(?P<quote>['\"]).+?(?P=quote)(?!\w)")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
@@ -187,10 +189,17 @@ def shortened(text: str, length: int) -> str:
 
 
 def cut_at_word(text: str, length: int) -> str:
-    """Cut a long sentence at its end, behind a whole word: its start says what it is about."""
+    """Cut a long sentence at its end, behind a whole word: its start says what it is about.
+
+    A name in quotes stays whole or goes whole, unless the sentence begins with it.
+    """
+    text = text.strip()
     if len(text) <= length:
         return text
-    return f"{text[: length - 1].rsplit(maxsplit=1)[0]} …"
+    end = len(text[: length - 2].rsplit(maxsplit=1)[0])
+    quoted = (each.span() for each in _IN_QUOTES.finditer(text))
+    end = next((first for first, last in quoted if 0 < first < end < last), end)
+    return f"{text[:end].rstrip()} …"
 
 
 def listed(names: list[str], most: int = 3) -> str:
