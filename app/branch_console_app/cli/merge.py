@@ -95,7 +95,7 @@ def of_catalog(
     """
     if table is not None or (database is not None and catalog):
         raise InvalidInput(
-            "Name one of --table, --database and --catalog: what of SOURCE is to come.",
+            "Name one of --table, --database and --catalog: the part of SOURCE to merge.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
     given = {name: value for name, value in arguments.items() if value not in (None, False)}

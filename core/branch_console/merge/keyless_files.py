@@ -273,7 +273,7 @@ class _KeylessMerge:
             self._file_rewritten(self._keys[each][2], sides, _TWICE_ADVICE)
 
     def _both_touched(self) -> "_Settled":
-        """Files that both sides touched: what of either side must not stay."""
+        """Files that both sides touched: the part of either side that must not stay."""
         settled = _Settled()
         left_of, right_of = self._left_of, self._right_of
         open_: dict[MaskKey, _Judged] = {}

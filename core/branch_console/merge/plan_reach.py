@@ -119,7 +119,7 @@ def reach_of(
 
 
 def find_overlap(reach: PlanReach, commit: CommitSince) -> str | None:
-    """Say what of a plan a later commit of the target touches; None if the plan still holds.
+    """Say which part of a plan a later commit of the target touches; None if the plan still holds.
 
     Returns:
         What completes "snapshot 7 by flink …".

@@ -74,7 +74,7 @@ def draft_id(source: str, target: str, base: SnapshotIdentity | str) -> str:
 
 
 def policy_to_compare_by(policy: Policy) -> str | None:
-    """Return as YAML what of a policy bears on which rows conflict; the rest settles these.
+    """Return as YAML the part of a policy that bears on which rows conflict; the rest settles them.
 
     None if it says nothing of that.
     """

@@ -124,7 +124,7 @@ def _named(columns: Sequence[ColumnComparison]) -> str:
 
 
 def conflict_words(found: QualityComparison, scope: ScopeComparison) -> str | None:
-    """Tell what of a merged result is not settled yet; None if that is no question."""
+    """Say how many conflicts of a merged result are open; None if none is, or for another scope."""
     if scope.scope is not Scope.MERGED or not found.open_conflicts:
         return None
     return (

@@ -1,4 +1,4 @@
-"""Storage: what each branch needs alone and with others, and what of it could go."""
+"""Storage: what each branch needs alone and with others, and what can be freed."""
 
 from collections.abc import Sequence
 

@@ -203,7 +203,7 @@ def base_with_shared_files(
     Args:
         base: The known facts about the bases.
         ours: The target, from the root to its head.
-        theirs: The source, to what of it is taken over.
+        theirs: The source, up to the last commit of it that is taken over.
         others: What other branches, and the source later on, did: a side may have merged that, and
             hold in other files what is left of those that the other one has.
     """

@@ -277,7 +277,7 @@ class UnreadOwner:
     """An owner of which something could not be read.
 
     Attributes:
-        is_counted: Whether its files are known, and only what of them may go is not.
+        is_counted: Whether its files are known, and only those that may be removed are not.
     """
 
     owner: FileOwner

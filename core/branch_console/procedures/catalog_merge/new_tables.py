@@ -210,7 +210,7 @@ def _place_of(merge: MergeOperation, step: MergeStep) -> str | None:
 
 
 def _copy_of(source: FileStoreTable, fork: TableChange | None) -> HistoryCopy:
-    """All of a branch, or what of it was there where another one began."""
+    """All of a branch, or the part of it that was there where another one began."""
     schemas, snapshots, tags = source.schemas.ids(), source.snapshots.ids(), source.tags.all()
     head = source.head()
     if fork is not None:
