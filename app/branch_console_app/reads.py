@@ -461,7 +461,10 @@ class CheckedMerge:
 
 
 def begin_merge(
-    identifier: Identifier, asked: Mapping[str, Argument], given: Mapping[str, Argument]
+    identifier: Identifier,
+    asked: Mapping[str, Argument],
+    given: Mapping[str, Argument],
+    before: CheckedMerge | None,
 ) -> Begun[Reading]:
     """Begin to decide what a merge would do: the value is a `CheckedMerge`.
 
@@ -469,9 +472,10 @@ def begin_merge(
         identifier: The table.
         asked: The arguments of the merge, without a policy.
         given: The same with all that it is run with but the decisions of the draft.
+        before: What was decided on the same merge before; None if nothing was.
     """
     services = get_services()
-    return _begin_reading(lambda: _check_merge(services, identifier, asked, given))
+    return _begin_reading(lambda: _check_merge(services, identifier, asked, given, before))
 
 
 def _check_merge(
@@ -479,10 +483,14 @@ def _check_merge(
     identifier: Identifier,
     asked: Mapping[str, Argument],
     given: Mapping[str, Argument],
+    before: CheckedMerge | None,
 ) -> CheckedMerge:
     resolution = services.resolution(asked)
     arguments = {**given, "policy": policy_of(resolution)}
     decision = services.preview_merge(arguments)
+    if before is not None and before.decision.plan.id == decision.plan.id:
+        # The options were tried on these heads: on a store far away each try takes its time.
+        return replace(before, resolution=resolution, arguments=arguments, decision=decision)
     plan, conflicts = decision.plan, conflicts_of(decision.plan)
 
     def left_with(options: Mapping[str, Argument]) -> int | None:

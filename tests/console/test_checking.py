@@ -119,6 +119,10 @@ def test_options_are_tried_while_the_merge_is_checked(
     # What there is to decide on, the merge, and both options.
     assert counted.threads == ["reads"] * 4
     assert "conflicts to settle" in page.text
+    # Only another plan lets them be tried once more.
+    page.run()
+    assert counted.threads == ["reads"] * 6
+    assert "conflicts to settle" in page.text
 
 
 def test_a_dialog_shows_a_head_that_moved_since_the_page_was_read(

@@ -171,14 +171,14 @@ def _show_merge(
     if how == How.FAST_FORWARD:
         plan: ForwardDecision | None = check_merge(
             slot, (how, identifier, source, target), sides,
-            lambda: reads.begin_fast_forward(identifier, source, target),
+            lambda _: reads.begin_fast_forward(identifier, source, target),
         )  # fmt: skip
         if plan is not None:
             _show_forward(identifier, items, plan, slot)
         return
     checked: CheckedMerge | None = check_merge(
         slot, (how, identifier, asked), sides,
-        lambda: reads.begin_merge(identifier, asked, given), given,
+        lambda before: reads.begin_merge(identifier, asked, given, before), given,
     )  # fmt: skip
     if checked is None:
         return

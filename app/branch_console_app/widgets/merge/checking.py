@@ -48,7 +48,7 @@ def check_merge(
     slot: DeltaGenerator,
     subject: object,
     sides: tuple[BranchItem, BranchItem],
-    begin: Callable[[], Begun[Reading]],
+    begin: Callable[[Any | None], Begun[Reading]],
     given: object = None,
 ) -> Any | None:
     """Return what a merge would do, and draw in its head that this is being checked.
@@ -60,7 +60,7 @@ def check_merge(
         slot: The place of the verdict.
         subject: The merge, with its options.
         sides: The source and the target.
-        begin: Begins the check on the heads as they are now.
+        begin: Begins the check on the heads as they are now, given the last answer.
         given: What it is begun with that changes no plan, such as the reason in a dialog. A check
             under way with another one is dropped. The last answer stays: without it the page would
             close the dialog, and with it the field would lose what was typed.
@@ -86,7 +86,7 @@ def check_merge(
             draw_verdict(MergeState.loading(source, target))
     for _ in range(2):
         if check.begun is None:
-            check.begun, check.heads = begin(), heads
+            check.begun, check.heads = begin(check.answer), heads
         begun = check.begun
         if not begun.is_done(within_seconds=PATIENCE_SECONDS):
             if check.answer is None:
