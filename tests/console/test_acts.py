@@ -63,6 +63,22 @@ def test_a_created_branch_is_told_where_it_was_asked_for(services: PretendServic
 
 
 @pytest.mark.usefixtures("patient")
+def test_an_act_that_ends_while_the_page_is_drawn_turns_to_its_branch(
+    services: PretendServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, job_id = asked(services, "create-branch", "run-create_branch", name="sandbox")
+    flights = services.listed[1].branches
+    flights["sandbox"] = replace(flights["fix-delays"], name="sandbox")
+    running = services.known_jobs[job_id]
+    ends(services, job_id, JobState.DONE, branch="sandbox", from_branch="fix-delays")
+    first = iter([running])
+    monkeypatch.setattr(services, "job", lambda each: next(first, services.known_jobs[each]))
+    page.run()
+    assert page.at.query_params["branch"] == "sandbox"
+    assert "Branch `sandbox` created." in page.text
+
+
+@pytest.mark.usefixtures("patient")
 def test_only_on_the_created_branch_is_offered_to_drop_it(services: PretendServices) -> None:
     page, job_id = asked(services, "create-branch", "run-create_branch", name="sandbox")
     flights = services.listed[1].branches

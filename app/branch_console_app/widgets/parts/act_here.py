@@ -83,6 +83,8 @@ def show_act(identifier: Identifier, *, has_branch_dialogs: bool = False) -> Non
         identifier: The table; the page has the dialog of an undo.
         has_branch_dialogs: Whether the page has the dialogs of branches, too.
     """
+    # It may have ended since the page began to read.
+    follow_act()
     job = find_job(state.parameter(_ACT))
     if job is None:
         return
