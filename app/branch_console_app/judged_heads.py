@@ -84,7 +84,7 @@ class JudgementReads:
     def of(cls, services: Services) -> JudgementReads:
         """Return the reads of a warehouse, of which none is kept."""
         return cls(
-            jobs=lambda limit: services.jobs(limit=limit),
+            jobs=lambda limit: services.jobs(limit=limit) if services.has_answers else (),
             judgement=lambda job_id: read_judgement(services, job_id),
             rules=services.rules,
         )

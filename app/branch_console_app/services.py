@@ -695,6 +695,11 @@ class Services(TableLists):
         except NotFound as error:
             raise self._why_no_answer(job_id) or error from error
 
+    @property
+    def has_answers(self) -> bool:
+        """Whether any answer of a job is kept; to ask the jobs themselves takes half a second."""
+        return any(self.job_settings.answers_path.glob("*.parquet"))
+
     def cancel_job(self, job_id: str) -> JobView:
         """Cancel a job that has not begun to publish."""
         settings = self.settings
