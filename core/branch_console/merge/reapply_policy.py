@@ -50,6 +50,7 @@ def reapply_policy(conflicts: pa.Table, policy: Policy, table: str) -> pa.Table:
     whole = conflicts.combine_chunks()
     takes = [pa.nulls(0, pa.string())]
     results, deciders = [pa.nulls(0, pa.string())], [pa.nulls(0, pa.string())]
+    is_choice = [pa.nulls(0, pa.bool_())]
     outdated, places = [pa.nulls(0, pa.bool_())], [pa.nulls(0, pa.int64())]
     by_column: dict[str | None, tuple[pa.Array, Settled]] = {}
     for at, found in _columns(whole, with_rows=policy.decides_by_row(table)):
@@ -58,13 +59,18 @@ def reapply_policy(conflicts: pa.Table, policy: Policy, table: str) -> pa.Table:
         takes.append(settled.take)
         results.append(_result_texts(found, settled))
         deciders.append(settled.decided_by)
+        is_choice.append(settled.is_choice)
         outdated.append(settled.needs_another_look)
         places.append(at)
     order = pc.sort_indices(pa.concat_arrays(places))
+    if "is_choice" not in whole.column_names:
+        # Conflicts that were kept before this column was there are read on.
+        whole = whole.append_column("is_choice", pa.nulls(whole.num_rows, pa.bool_()))
     again = {
         "take": takes,
         "result": results,
         "decided_by": deciders,
+        "is_choice": is_choice,
         "needs_another_look": outdated,
     }
     for name, parts in again.items():
@@ -201,6 +207,7 @@ def _settled(found: OpenConflicts, policy: Policy, table: str) -> Settled:
         values=settled.values,
         take=pc.if_else(hidden, nobody, settled.take),
         decided_by=pc.if_else(hidden, nobody, settled.decided_by),
+        is_choice=pc.if_else(hidden, pa.scalar(None, pa.bool_()), settled.is_choice),
         needs_another_look=pc.and_not(settled.needs_another_look, hidden),
     )
 

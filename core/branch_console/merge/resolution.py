@@ -4,7 +4,6 @@ The layers are laid over each other, the strongest last: kind, table, column, pr
 Nothing is settled unless a layer says how.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, assert_never
@@ -39,7 +38,6 @@ BASE: Final = 2
 
 
 _SIDES: Final = {"theirs": "the source", "ours": "the target", "base": "the base"}
-_OF_RULES: Final = ("kind ", "table ", "column ", "where ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,12 +91,14 @@ class Settled:
         values: The values that settle them; meaningless for open ones.
         take: How, as text; null if they are open.
         decided_by: The layer of the policy, or who chose; null if they are open.
+        is_choice: Whether it was chosen for this cell or row alone; null if they are open.
         needs_another_look: Whether a choice was made on other values and is not applied.
     """
 
     values: pa.Array
     take: pa.Array
     decided_by: pa.Array
+    is_choice: pa.Array
     needs_another_look: pa.Array
 
     @property
@@ -110,7 +110,10 @@ class Settled:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Layer:
-    """The conflicts that one layer settles: those where `mask` is true, to `values`."""
+    """The conflicts that one layer settles: those where `mask` is true, to `values`.
+
+    `outdated` is what choices for single cells or rows have; a rule has None.
+    """
 
     mask: pa.Array
     values: pa.Array
@@ -129,17 +132,26 @@ def settle_conflicts(conflicts: OpenConflicts, policy: Policy, table: str) -> Se
     count = len(conflicts.ids)
     values = conflicts.values.ours
     take = decided_by = pa.nulls(count, pa.string())
+    is_choice = pa.nulls(count, pa.bool_())
     another_look = pa.array(np.zeros(count, dtype=bool))
     for layer in _layers(conflicts, policy, table):
         values = pc.if_else(layer.mask, layer.values, values)
         take = pc.if_else(layer.mask, layer.take, take)
         decided_by = pc.if_else(layer.mask, layer.decided_by, decided_by)
+        is_choice = pc.if_else(layer.mask, pa.scalar(layer.outdated is not None), is_choice)
         if layer.outdated is not None:
             # What somebody looked at is no longer so: no weaker rule may decide in their place.
             another_look = pc.and_not(pc.or_(another_look, layer.outdated), layer.mask)
             take = pc.if_else(layer.outdated, pa.scalar(None, pa.string()), take)
             decided_by = pc.if_else(layer.outdated, pa.scalar(None, pa.string()), decided_by)
-    return Settled(values=values, take=take, decided_by=decided_by, needs_another_look=another_look)
+            is_choice = pc.if_else(layer.outdated, pa.scalar(None, pa.bool_()), is_choice)
+    return Settled(
+        values=values,
+        take=take,
+        decided_by=decided_by,
+        is_choice=is_choice,
+        needs_another_look=another_look,
+    )
 
 
 def by_hand(conflicts: pa.Table) -> int:
@@ -149,8 +161,7 @@ def by_hand(conflicts: pa.Table) -> int:
         conflicts: Columns of `row_conflict_schema`.
     """
     settled = conflicts.filter(pc.is_valid(conflicts["take"]))
-    deciders = settled["decided_by"].value_counts().to_pylist()
-    return sum(each["counts"] for each in deciders if not each["values"].startswith(_OF_RULES))
+    return int(pc.sum(settled["is_choice"]).as_py() or 0)
 
 
 def settlement_words(conflicts: pa.Table) -> str:
@@ -163,14 +174,9 @@ def settlement_words(conflicts: pa.Table) -> str:
     number, takes = settled.num_rows, pc.unique(settled["take"]).to_pylist()
     if number == conflicts.num_rows and len(takes) == 1 and takes[0] in _SIDES:
         return f"{'it takes' if number == 1 else 'all take'} {_SIDES[takes[0]]}"
-    counts: Counter[str] = Counter()
-    chosen = 0
-    pairs = settled.group_by(["take", "decided_by"]).aggregate([([], "count_all")])
-    for each in pairs.to_pylist():
-        if each["decided_by"].startswith(_OF_RULES):
-            counts[each["take"]] += each["count_all"]
-        else:
-            chosen += each["count_all"]
+    chosen = by_hand(settled)
+    by_rules = settled.filter(pc.invert(settled["is_choice"]))["take"].value_counts().to_pylist()
+    counts = {each["values"]: each["counts"] for each in by_rules}
     order = (*(each for each in _SIDES if each in counts), *sorted(counts.keys() - _SIDES.keys()))
     parts = [_taken_words(take, counts[take]) for take in order]
     if chosen:

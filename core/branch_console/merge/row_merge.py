@@ -408,6 +408,7 @@ def _conflict_rows(state: _State, each: _SettledColumn, layout: pa.Schema) -> pa
         "take": settled.take,
         "result": pc.if_else(pc.is_valid(settled.take), results, pa.scalar(None, pa.string())),
         "decided_by": settled.decided_by,
+        "is_choice": settled.is_choice,
         "needs_another_look": settled.needs_another_look,
         **{
             field.name: _structs(side, pa.array(each.at), field.type)

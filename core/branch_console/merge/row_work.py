@@ -65,11 +65,12 @@ def row_conflict_schema(schema: TableSchema) -> pa.Schema:
     `conflict_id` is the same for the same key and column in another preview. `key` is a struct of
     the primary key. `kind` is a ConflictKind. `base`, `ours`, `theirs` and `result` are values as
     text; of a whole row its columns as JSON. Null is NULL, or of a whole row that it is not there.
-    `take` is null while the conflict is open; then `result` is what it was settled to, and
-    `decided_by` says by which layer of the policy, or by whom. `needs_another_look` marks a choice
-    that was made on other values and is not applied. `base_row`, `ours_row` and `theirs_row` are
-    structs of all columns, null if the row is not there: with them conflicts are settled again
-    by another policy without looking at the table.
+    `take` is null while the conflict is open; then `result` is what it was settled to,
+    `decided_by` says by which layer of the policy, or by whom, and `is_choice` whether somebody
+    chose it for this cell or row alone. `needs_another_look` marks a choice that was made on other
+    values and is not applied. `base_row`, `ours_row` and `theirs_row` are structs of all columns,
+    null if the row is not there: with them conflicts are settled again by another policy without
+    looking at the table.
 
     A table of `tells_first_ranked` has `first_ranked` too: whether the sequence descends, and the
     sequence fields of the row that comes first once the source's files are added. Readers see no
@@ -92,6 +93,7 @@ def row_conflict_schema(schema: TableSchema) -> pa.Schema:
             pa.field("take", pa.string()),
             pa.field("result", pa.string()),
             pa.field("decided_by", pa.string()),
+            pa.field("is_choice", pa.bool_()),
             pa.field("needs_another_look", pa.bool_(), nullable=False),
             *(pa.field(name, pa.struct(rows)) for name in ROWS_OF_SIDES),
             *([_first_ranked_field(schema)] if tells_first_ranked(schema) else []),

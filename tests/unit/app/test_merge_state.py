@@ -71,6 +71,7 @@ def conflicts(*columns_and_takes: tuple[str | None, str | None]) -> RowsOfMerge:
                 "column": pa.array(columns, pa.string()),
                 "take": pa.array(takes, pa.string()),
                 "decided_by": pa.array([each and "table t" for each in takes], pa.string()),
+                "is_choice": pa.array([each and False for each in takes], pa.bool_()),
             }
         )
     )

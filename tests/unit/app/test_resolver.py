@@ -251,6 +251,20 @@ def test_the_base_settles_no_conflict_of_a_row_that_both_branches_added() -> Non
     assert [str(side) for side in sides_of_kind(None)] == ["ours", "theirs", "base"]
 
 
+def test_what_a_person_chose_is_counted_to_no_rule_of_their_name(
+    found: tuple[pa.Table, TableSchema],
+) -> None:
+    policy = with_column_rule(Policy(), NAME, "dep_delay", PolicyChoice.parse("max"))
+    (line,) = rule_lines(policy, NAME, reapply_policy(found[0], policy, NAME))
+    assert line.number == 4
+    decider = Decider(
+        table=NAME, schema=found[1], actor="column dep_delay", time_millis=1, by_row=False
+    )
+    chosen = decided(policy, found[0], edits_of({0: {TAKE: "source"}}), decider)
+    (line,) = rule_lines(chosen, NAME, reapply_policy(found[0], chosen, NAME))
+    assert line.number == 3
+
+
 def test_rules_are_listed_the_strongest_first_with_what_they_decide(
     found: tuple[pa.Table, TableSchema],
 ) -> None:

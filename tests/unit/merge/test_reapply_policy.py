@@ -7,6 +7,7 @@ from branch_console.errors import InvalidInput
 from branch_console.merge.conflict import Take
 from branch_console.merge.policy import Policy, choose
 from branch_console.merge.reapply_policy import conflicts_where, reapply_policy, row_level_conflicts
+from branch_console.merge.resolution import by_hand
 from tests.unit.merge.merged_rows import TABLE, keyed, merge
 
 SCHEMA = keyed({"id": "INT NOT NULL", "a": "INT", "s": "STRING", "at": "TIMESTAMP(3)"})
@@ -53,6 +54,16 @@ def test_cells_and_rows_that_people_chose_are_settled_alike() -> None:
     changed = merge(SCHEMA, ROWS_BASE, [(1, 16, "ours", 5), *ROWS_OURS[1:]], ROWS_THEIRS).conflicts
     looks = reapply_policy(changed, policy, TABLE)["needs_another_look"].to_pylist()
     assert looks == [True, True, True, *[False] * 6]
+
+
+def test_conflicts_kept_before_a_choice_was_marked_are_settled_alike() -> None:
+    found = merge(SCHEMA, ROWS_BASE, ROWS_OURS, ROWS_THEIRS).conflicts
+    chosen = choose(found.slice(0, 1), Take.OURS, decided_by="kind ada", time_millis=1_000)
+    policy = Policy().with_choices(TABLE, chosen)
+    kept = found.drop_columns(["is_choice"])
+    again = reapply_policy(kept, policy, TABLE)
+    assert again.select(found.column_names).equals(reapply_policy(found, policy, TABLE))
+    assert by_hand(again) == 1
 
 
 def test_a_condition_tells_where_it_holds() -> None:

@@ -145,6 +145,19 @@ def test_how_conflicts_are_settled_is_said_by_side_and_what_a_person_set_by_hand
     assert settlement_words(settled("").conflicts) == ""
 
 
+@pytest.mark.parametrize("name", ["anna", "kind anna", "column a", "where id > 0"])
+def test_a_choice_is_one_whatever_the_person_is_called(name: str) -> None:
+    every = settled("tables: {'*': {take: theirs}}").conflicts
+    chosen = choice(every.to_pylist()[0], "ours", by=name)
+    mixed = settled(f"tables: {{db.t: {{take: theirs, choices: [{chosen}]}}}}").conflicts
+    assert by_hand(mixed) == 1
+    assert settlement_words(mixed) == f"{every.num_rows - 1} take the source, 1 by hand"
+    outdated = choice(every.to_pylist()[0], "ours", by=name, theirs="14")
+    left = settled(f"tables: {{db.t: {{take: theirs, choices: [{outdated}]}}}}").conflicts
+    assert by_hand(left) == 0
+    assert settlement_words(left) == f"{every.num_rows - 1} take the source"
+
+
 def test_a_row_is_chosen_as_a_whole() -> None:
     rows = settled("rows: row").conflicts.to_pylist()
     assert [row["column"] for row in rows] == [None] * 3

@@ -217,8 +217,8 @@ def rule_lines(policy: Policy, table: str, settled: pa.Table) -> tuple[RuleLine,
         table: The table's name in it.
         settled: Its conflicts as the draft settles them.
     """
-    settled = settled.filter(pc.is_valid(settled["take"]))
-    counted = settled.group_by(["decided_by", "column"]).aggregate([([], "count_all")]).to_pylist()
+    by_rules = settled.filter(pc.and_not(pc.is_valid(settled["take"]), settled["is_choice"]))
+    counted = by_rules.group_by(["decided_by", "column"]).aggregate([([], "count_all")]).to_pylist()
     lines: list[RuleLine] = []
     # The stronger table comes last, and is listed first.
     tables = policy.for_table(table)[::-1]
