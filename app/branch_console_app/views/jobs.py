@@ -21,7 +21,7 @@ from branch_console_app.models.jobs.job_titles import (
     title_with_table,
 )
 from branch_console_app.models.jobs.run_again import Again, brings_nothing_more, way_again
-from branch_console_app.models.jobs.target_words import target_words
+from branch_console_app.models.jobs.target_words import message_and_target
 from branch_console_app.models.parts.command_line import PREVIEWED
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import (
@@ -248,7 +248,9 @@ def _show_verdict(job: JobView) -> None:
     name = code(short_id(job.id))
     message = prose(job.message)
     # What only reads has nothing that could have changed.
-    target = "" if job.name in READING_JOBS else f" {target_words(job, 'the target')}"
+    said = message
+    if job.name not in READING_JOBS:
+        said = message_and_target(job, message, "the target")
     suffix = f" {code(job.error)}" if job.error else ""
     match job.state:
         case JobState.QUEUED | JobState.WAITING:
@@ -263,12 +265,12 @@ def _show_verdict(job: JobView) -> None:
         case JobState.REFUSED:
             st.warning(f"**Job {name} was refused.** {message}{suffix}", icon=":material/block:")
         case JobState.FAILED:
-            st.error(f"**Job {name} failed.** {message}{target}{suffix}", icon=":material/error:")
+            st.error(f"**Job {name} failed.** {said}{suffix}", icon=":material/error:")
         case JobState.CANCELLED:
-            st.info(f"**Job {name} was cancelled.** {message}{target}", icon=":material/cancel:")
+            st.info(f"**Job {name} was cancelled.** {said}", icon=":material/cancel:")
         case JobState.INTERRUPTED:
             st.warning(
-                f"**Job {name} stopped in the middle.** {message}{target} `INTERRUPTED`",
+                f"**Job {name} stopped in the middle.** {said} `INTERRUPTED`",
                 icon=":material/pause:",
             )
 

@@ -306,6 +306,30 @@ def test_a_red_gate_names_the_partition_in_which_the_most_rows_newly_fail(plan: 
     assert "month=2013-02" not in found.text
 
 
+@pytest.mark.parametrize(
+    ("target_is", "said", "text"),
+    [
+        (TargetMove.UNCHANGED, "f is gone. Nothing was changed.", "f is gone. main is unchanged."),
+        (
+            TargetMove.UNCHANGED,
+            "f is gone. Nothing was changed. Put it back.",
+            "f is gone. Put it back. main is unchanged.",
+        ),
+        (TargetMove.UNCHANGED, "Nothing was changed.", "main is unchanged."),
+        (
+            TargetMove.MOVED,
+            "Nothing was changed.",
+            "Nothing was changed. main has changed: the last step was done.",
+        ),
+    ],
+)
+def test_a_refused_merge_says_once_that_nothing_was_changed(
+    plan: Planned, target_is: TargetMove, said: str, text: str
+) -> None:
+    refused = replace(ended(JobState.REFUSED), message=said, target_is=target_is)
+    assert of(plan(), merge=refused).text == f"The merge was refused. {text}"
+
+
 def test_a_cancelled_merge_says_once_that_it_was_cancelled(plan: Planned) -> None:
     job = replace(
         ended(JobState.CANCELLED),

@@ -1,8 +1,11 @@
 """Whether a job changed its target, as one sentence for banners, pages and terminals."""
 
-from typing import assert_never
+import re
+from typing import Final, assert_never
 
 from branch_console.jobs.progress import JobView, TargetMove
+
+_NOTHING_CHANGED: Final = re.compile(r"(^|\s)Nothing was changed\\?\.(?=\s|$)")
 
 
 def target_words(job: JobView, target: str) -> str:
@@ -27,6 +30,19 @@ def target_words(job: JobView, target: str) -> str:
             return f"Whether {target} has changed is not known."
         case _:
             assert_never(job.target_is)
+
+
+def message_and_target(job: JobView, message: str, target: str) -> str:
+    """Return the message of a job that stopped, and whether it changed its target: said once.
+
+    Args:
+        job: The job.
+        message: Its message, as it is written where it is shown.
+        target: The target as `target_words` takes it.
+    """
+    if job.target_is is TargetMove.UNCHANGED:
+        message = _NOTHING_CHANGED.sub("", message)
+    return f"{message} {target_words(job, target)}".strip()
 
 
 def _first(target: str) -> str:

@@ -23,7 +23,7 @@ from branch_console.quality.findings import GateVerdict, RuleFinding
 from branch_console.quality.rules import share_text
 from branch_console_app.models.jobs.cut_off import cut_off_words
 from branch_console_app.models.jobs.step_words import step_words, while_words
-from branch_console_app.models.jobs.target_words import target_words
+from branch_console_app.models.jobs.target_words import message_and_target, target_words
 from branch_console_app.models.merge.merge_facts import MergeAttempt, MergeFacts, RowsOfMerge
 from branch_console_app.models.merge.remedies import CheckRemedy, remedy_of, remedy_of_forward
 from branch_console_app.models.merge.resolver import WHOLE_ROW
@@ -477,7 +477,7 @@ def _failed(job: JobView, what: str, target: str) -> MergeState:
     return MergeState(
         standing=MergeStanding.FAILED,
         sentence=ended,
-        detail=f"{message} {target_words(job, code(target))}".strip(),
+        detail=message_and_target(job, message, code(target)),
         primary=_RESUME if job.state.can_resume else _REVIEW,
         secondary=_VIEW_JOB,
         kind=job.error,
