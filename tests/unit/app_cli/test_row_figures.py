@@ -181,6 +181,7 @@ CALLS: tuple[str, ...] = (
     "set_database_properties(database => 'lab', branch => 'whole', properties => '{\"a\": \"0\"}')",
     "rename_database(database => 'lab', branch => 'whole', to => 'bench')",
     "drop_database(database => 'bench', branch => 'whole', confirm => 'bench')",
+    "merge_catalog_branch(branch => 'whole')",
     "drop_catalog_branch(branch => 'whole')",
     "create_catalog_tag(tag => 'release')",
     "delete_catalog_tag(tag => 'release', confirm => 'release')",
