@@ -63,9 +63,6 @@ def reapply_policy(conflicts: pa.Table, policy: Policy, table: str) -> pa.Table:
         outdated.append(settled.needs_another_look)
         places.append(at)
     order = pc.sort_indices(pa.concat_arrays(places))
-    if "is_choice" not in whole.column_names:
-        # Conflicts that were kept before this column was there are read on.
-        whole = whole.append_column("is_choice", pa.nulls(whole.num_rows, pa.bool_()))
     again = {
         "take": takes,
         "result": results,

@@ -175,7 +175,11 @@ def settlement_words(conflicts: pa.Table) -> str:
     if number == conflicts.num_rows and len(takes) == 1 and takes[0] in _SIDES:
         return f"{'it takes' if number == 1 else 'all take'} {_SIDES[takes[0]]}"
     chosen = by_hand(settled)
-    by_rules = settled.filter(pc.invert(settled["is_choice"]))["take"].value_counts().to_pylist()
+    by_rules = (
+        settled.filter(pc.invert(settled["is_choice"].fill_null(False)))["take"]
+        .value_counts()
+        .to_pylist()
+    )
     counts = {each["values"]: each["counts"] for each in by_rules}
     order = (*(each for each in _SIDES if each in counts), *sorted(counts.keys() - _SIDES.keys()))
     parts = [_taken_words(take, counts[take]) for take in order]

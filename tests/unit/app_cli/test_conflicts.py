@@ -1,5 +1,6 @@
 """The command that lists conflicts of rows, on conflicts that a run has left."""
 
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -7,6 +8,7 @@ import pytest
 
 from branch_console.commit.rows.row_conflicts import publish_row_conflicts
 from branch_console.format.identifier import Identifier
+from branch_console.format.table_schema import TableSchema
 from branch_console.merge.row_work import row_conflict_schema
 from branch_console.procedures.merge.inputs import preview_merge
 from tests.support.branch_bench import BranchBench
@@ -54,6 +56,24 @@ def test_open_conflicts_are_listed_and_end_with_one(
     document = console("conflicts", "dev", "--table", "db.t", "--json").document
     assert (document["conflicts"], document["open"]) == (2, 1)
     assert document["rows"][1]["result"] == "c"
+
+
+def test_conflicts_that_an_earlier_release_kept_are_told(
+    console: CommandLine, bench: BranchBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = row_conflict_schema
+
+    def of_before(given: TableSchema) -> pa.Schema:
+        schema = made(given)
+        return schema.remove(schema.get_field_index("is_choice"))
+
+    monkeypatch.setattr(sys.modules[__name__], "row_conflict_schema", of_before)
+    settled = {"ours": "b", "theirs": "c", "take": "ours", "decided_by": "column name"}
+    keep(bench, {"key": {"id": 7}, **settled}, {"key": {"id": 8}, "ours": "b", "theirs": "c"})
+    told = console("merge", "dev", "--table", "db.t", "--preview")
+    assert told.code == 1
+    assert "1 conflict" in told.out
+    assert console("conflicts", "dev", "--table", "db.t").code == 1
 
 
 def test_settled_conflicts_end_with_nothing(console: CommandLine, bench: BranchBench) -> None:

@@ -1,5 +1,6 @@
 """What was found is settled again just as a merge would settle it."""
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
@@ -60,7 +61,8 @@ def test_conflicts_kept_before_a_choice_was_marked_are_settled_alike() -> None:
     found = merge(SCHEMA, ROWS_BASE, ROWS_OURS, ROWS_THEIRS).conflicts
     chosen = choose(found.slice(0, 1), Take.OURS, decided_by="kind ada", time_millis=1_000)
     policy = Policy().with_choices(TABLE, chosen)
-    kept = found.drop_columns(["is_choice"])
+    unknown = pa.nulls(found.num_rows, pa.bool_())
+    kept = found.drop_columns(["is_choice"]).append_column("is_choice", unknown)
     again = reapply_policy(kept, policy, TABLE)
     assert again.select(found.column_names).equals(reapply_policy(found, policy, TABLE))
     assert by_hand(again) == 1

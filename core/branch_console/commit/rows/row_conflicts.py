@@ -25,4 +25,8 @@ def find_row_conflicts(files: FileReader, paths: TablePaths, plan_id: str) -> pa
     if kept is None:
         return None
     with pa.ipc.open_file(pa.py_buffer(kept)) as reader:
-        return reader.read_all()
+        found = reader.read_all()
+    if "is_choice" not in found.column_names:
+        # An earlier release did not say who settled a conflict, a person or a rule.
+        found = found.append_column("is_choice", pa.nulls(found.num_rows, pa.bool_()))
+    return found
