@@ -120,6 +120,7 @@ def test_a_long_sentence_is_cut_behind_a_word() -> None:
     assert wording.cut_at_word("abcdefghij", 5) == "abc …"
     assert wording.cut_at_word(f"{' ' * 20}Rule 'tail' fails now.", 16) == "Rule 'tail' …"
     assert wording.cut_at_word(" " * 20, 16) == ""
+    assert [wording.cut_at_word("abcdef", length) for length in (3, 2, 1)] == ["a …", "…", "…"]
 
 
 @pytest.mark.parametrize(

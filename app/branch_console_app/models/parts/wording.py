@@ -191,11 +191,14 @@ def shortened(text: str, length: int) -> str:
 def cut_at_word(text: str, length: int) -> str:
     """Cut a long sentence at its end, behind a whole word: its start says what it is about.
 
-    A name in quotes stays whole or goes whole, unless the sentence begins with it.
+    A name in quotes stays whole or goes whole, unless the sentence begins with it. Where there is
+    no place for a letter, the ellipsis is left.
     """
     text = text.strip()
     if len(text) <= length:
         return text
+    if length <= 2:
+        return "…"
     end = len(text[: length - 2].rsplit(maxsplit=1)[0])
     quoted = (each.span() for each in _IN_QUOTES.finditer(text))
     end = next((first for first, last in quoted if 0 < first < end < last), end)
