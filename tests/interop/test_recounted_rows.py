@@ -228,6 +228,8 @@ class Recount:
                 self._is(said, f"{true['added']:,} in, {true['removed']:,} out")
             if said and " afterwards" in said:
                 self._is(said, f"{counted[1]:,} afterwards, {counted[0]:,} now")
+            if said and " before and after" in said:
+                self._is((said.partition(" row")[0],) * 2, tuple(f"{each:,}" for each in counted))
         (found,) = document["objects"]
         if found["rows_added"] is not None:
             self._is(found["rows_added"], true["added"])

@@ -35,6 +35,7 @@ from branch_console.merge.plan import (
 from branch_console.operations.agreement import Agreement
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
 from branch_console.procedures.call.call import Argument
+from branch_console.procedures.merge.row_consequences import same_rows_words
 from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.quality.findings import RuleFinding, findings_of
@@ -329,12 +330,14 @@ def _counted(plan: ThreeWayPlan, known: KnownRows) -> dict[str, object]:
         files.append(f"{cost.files_restored:,} back")
     if cost.files_joined:
         files.append(f"rows of {cost.files_joined:,} rewritten")
-    return {"files": ", ".join(files), **_rows_words(result)}
+    return {"files": ", ".join(files), **_rows_words(plan, result)}
 
 
-def _rows_words(result: ResultFigures) -> dict[str, object]:
+def _rows_words(plan: ThreeWayPlan, result: ResultFigures) -> dict[str, object]:
     if result.rows_counted is not None:
         before, after = result.rows_counted
+        if before == after:
+            return {"rows": same_rows_words(result, after, has_key=plan.did.ours.has_key)}
         return {"rows": f"{after:,} afterwards, {before:,} now"}
     come, go = result.records_in, result.records_out
     if result.is_of_rows:

@@ -12,11 +12,20 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.values.binary_row import encode_row
 from branch_console.merge.conflict import Take
 from branch_console.merge.file_moves import MergeRules, Strategy
-from branch_console.merge.plan import MergeVerdict, Plan, conflicts_of, plan_object, verdict_of
+from branch_console.merge.known_rows import KnownRows, StagedFigures
+from branch_console.merge.plan import (
+    MergeVerdict,
+    Plan,
+    ThreeWayPlan,
+    conflicts_of,
+    plan_object,
+    verdict_of,
+)
 from branch_console.operations.isolation import Isolation
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.merge.inputs import preview_merge
+from branch_console.procedures.merge.row_consequences import snapshot_consequence
 from branch_console_app.models.merge.merge_facts import MergeFacts
 from branch_console_app.models.merge.merge_preview import (
     MergeDecision,
@@ -219,6 +228,24 @@ def keyed(tmp_path: Path, *, ours: tuple[int, int]) -> BranchBench:
         files = data_files([name], keys=keys)
         bench.committer(branch).commit([message(new_files=files)], user="bob", identifier=keys[0])
     return bench
+
+
+def test_as_many_rows_as_before_without_a_key_are_no_rows_with_new_values(tmp_path: Path) -> None:
+    bench = based(tmp_path)
+    head = bench.table("dev").head()
+    assert head is not None
+    gone = bench.table("dev").live_files(head)
+    again = message(total_buckets=-1, deleted_files=gone, new_files=data_files(["again"]))
+    bench.committer("dev").commit([again], user="bob")
+    bench.append("mine")
+    plan = planned(bench, MergeRules(isolation=Isolation.SNAPSHOT))
+    assert isinstance(plan, ThreeWayPlan)
+    counted = KnownRows(staged=StagedFigures(rows_counted=(20, 20)))
+    assert snapshot_consequence(plan, counted).text == (
+        "'main' gets 1 snapshot. 1 data file is added to 'main', 1 is removed. 'main' has 20 rows "
+        "before and after; the added file holds 10 records: as many rows are added as deleted, "
+        "and a rewritten file repeats the rows that stay."
+    )
 
 
 def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from branch_console.merge.known_rows import StagedFigures
 from branch_console.merge.policy import Policy, PolicyChoice
 from branch_console.merge.policy_draft import with_table_rule
+from branch_console_app.services import Services
 from tests.support.command_line import CommandLine
 from tests.support.contested_table import NAME, ContestedTable
 
@@ -66,6 +68,23 @@ def test_a_dry_run_gives_the_figures_of_its_result(
     assert [phrase for phrase in STALE if phrase in answer.out] == []
     staged = console.json(*asked)["row_comparison"]["staged"]
     assert (staged["files_written"], staged["records_written"]) == (2, 6)
+
+
+def test_as_many_rows_as_before_are_told_with_what_may_differ_all_the_same(
+    table: ContestedTable,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    policy = tmp_path / "theirs.yaml"
+    policy.write_text(THEIRS)
+    counted = StagedFigures(files_written=2, records_written=6, rows_counted=(6, 6))
+    monkeypatch.setattr(Services, "staged_figures", lambda *_: counted)
+    answer = CommandLine(table.folder, capsys)(*PREVIEW, "--policy", str(policy))
+    assert (
+        "rows 6 rows before and after; the added files hold 12 records: rows may be added, "
+        "changed or deleted, as many added as deleted"
+    ) in squeezed(answer.out)
 
 
 def squeezed(text: str) -> str:

@@ -5,7 +5,12 @@ from dataclasses import replace
 from branch_console.diff.history_move import count
 from branch_console.diff.rows.row_figure import with_sign
 from branch_console.errors import ErrorKind
-from branch_console.merge.known_rows import NOTHING_KNOWN, KnownRows, count_result
+from branch_console.merge.known_rows import (
+    NOTHING_KNOWN,
+    KnownRows,
+    ResultFigures,
+    count_result,
+)
 from branch_console.merge.plan import Plan, ThreeWayPlan, cost_of, merging
 from branch_console.procedures.call.consequence import Consequence, Preview, blocks, changes
 
@@ -75,17 +80,35 @@ def _counted(plan: ThreeWayPlan, known: KnownRows) -> str:
     if result.rows_counted is not None:
         before, after = result.rows_counted
         if before == after:
-            kept = f"{files}. {plan.target!r} has {before:,} rows before and after"
-            if not result.records_in:
-                return f"{kept}."
-            # As many rows as before: that alone reads as if nothing changed.
-            written = count(result.records_in, "record")
-            return f"{kept}; the added files hold {written}, which can give rows new values."
+            kept = same_rows_words(result, after, has_key=plan.did.ours.has_key)
+            return f"{files}. {plan.target!r} has {kept}."
         return f"{files}. {plan.target!r} has {before:,} rows now and {after:,} after the merge."
     reads = "" if plan.reads_rows else " Files are reused, so no row is read or rewritten."
     if result.figure.rows == 0:
         return f"{files}; the number of rows stays the same.{reads}"
     return f"{files}: {result.figure.words(with_sign)}.{reads}"
+
+
+def same_rows_words(result: ResultFigures, rows: int, *, has_key: bool) -> str:
+    """Say that a target has as many rows after a merge as before, and what may differ.
+
+    Args:
+        result: The counts of the merge.
+        rows: The number of rows.
+        has_key: Whether the table has a primary key, so that a record can change or delete a row.
+    """
+    same = f"{count(rows, 'row')} before and after"
+    if not result.records_in:
+        return same
+    # The number alone reads as if nothing changed.
+    hold = "the added file holds" if result.files_added == 1 else "the added files hold"
+    written = f"{same}; {hold} {count(result.records_in, 'record')}"
+    if has_key:
+        return f"{written}: rows may be added, changed or deleted, as many added as deleted"
+    return (
+        f"{written}: as many rows are added as deleted, and a rewritten file repeats the rows "
+        "that stay"
+    )
 
 
 def _files(added: int, removed: int, target: str) -> str:
