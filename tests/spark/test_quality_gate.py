@@ -4,9 +4,11 @@ import datetime as dt
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ import pytest
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.schema.schema_commit import (
+    add_column,
     change_schema,
     create_table,
     drop_column,
@@ -63,13 +66,19 @@ COLUMNS = {
     "clock": "TIME(3)",
 }
 Row = dict[str, Any]
+_NO_COLUMNS: Mapping[str, object] = MappingProxyType({})
 
 
 class Table:
     """A table with or without a key, changed and judged through procedures."""
 
     def __init__(
-        self, session: WarmSession, folder: Path, *keys: str, partition_keys: tuple[str, ...] = ()
+        self,
+        session: WarmSession,
+        folder: Path,
+        *keys: str,
+        partition_keys: tuple[str, ...] = (),
+        more: Mapping[str, object] = _NO_COLUMNS,
     ) -> None:
         folder.mkdir(exist_ok=True)
         self.warehouse = Warehouse.open(str(folder))
@@ -77,7 +86,7 @@ class Table:
         self.kept: dict[str, Answer] = {}
         self.engine = _Keeping(session, self.warehouse, self.kept)
         paths = TablePaths(table=f"{self.warehouse.file_io.root}/db.db/t")
-        fields = [(name, parse_data_type(kind)) for name, kind in COLUMNS.items()]
+        fields = [(name, parse_data_type(kind)) for name, kind in {**COLUMNS, **more}.items()]
         options = {"bucket": "1"} if keys else {}
         schema = new_schema(
             fields, primary_keys=list(keys), partition_keys=partition_keys, options=options
@@ -87,9 +96,9 @@ class Table:
     def on(self, branch: str = "main") -> FileStoreTable:
         return self.warehouse.table(NAME.on_branch(branch))
 
-    def write(self, rows: list[Row], branch: str = "main") -> None:
+    def write(self, rows: list[Row], branch: str = "main", more: Sequence[pa.Field] = ()) -> None:
         table = self.on(branch)
-        whole = pa.Table.from_pylist(rows, schema=_LAYOUT)
+        whole = pa.Table.from_pylist(rows, schema=pa.schema([*_LAYOUT, *more]))
         messages = self.engine.write_rows(table, whole, lambda *_: None)
         FileStoreCommit(table, self.warehouse.store).commit(messages, user="test")
 
@@ -413,6 +422,79 @@ def test_the_rows_that_newly_fail_are_shown_and_their_partitions_are_counted(
         assert found["partitions"] == ([grown] if parts else []), cell
         said = "More rows fail than before: 3 in day=2026-01-02, 0 before."
         assert (said in refused.value.message) is bool(parts), cell
+
+
+_TAGS = {"type": "MAP", "key": "STRING", "value": "INT"}
+_BAGS = {"type": "ARRAY", "element": _TAGS}
+_TAGS_HERE = pa.map_(pa.string(), pa.int32())
+_WITH_MAPS = (pa.field("tags", _TAGS_HERE), pa.field("bags", pa.list_(_TAGS_HERE)))
+_OLD: list[Row] = [{"id": each, "amount": 1.0, "code": None} for each in range(22)]
+_GOOD: list[Row] = [{"id": each, "amount": 1.0, "code": "a"} for each in range(100, 130)]
+_NEW: list[Row] = [{"id": each, "amount": 1.0, "code": None} for each in range(200, 203)]
+_ASKS = "id: asks, rule: sql, query: 'SELECT * FROM {table} WHERE code IS NULL'"
+
+
+def _judged(table: Table, *rules: str) -> list[tuple[list[int], bool, str]]:
+    """What each rule shows of a merge: ids, whether it is unsure of them, and its words."""
+    table.keep_rules(*rules)
+    with suppress(Refused):
+        table.run("dry_run_merge", "dry", branch="dev")
+    return [
+        (
+            sorted(json.loads(each)["id"] for each in found["examples"]),
+            "may have failed before" in found["said"],
+            found["said"],
+        )
+        for found in table.kept["dry"].rows.to_pylist()
+    ]
+
+
+def test_the_rows_that_newly_fail_are_shown_of_a_table_with_maps(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    """Spark compares no maps; a column of them tells two rows apart where it has an order."""
+    table = Table(session, tmp_path, more={"tags": _TAGS, "bags": _BAGS})
+
+    def tagged(rows: list[Row], number: int = 1) -> list[Row]:
+        tags = [("k", number), ("a", 2)]
+        return [{**each, "tags": tags, "bags": [tags]} for each in rows]
+
+    table.write(tagged([*_OLD, *_GOOD]), more=_WITH_MAPS)
+    table.run("create_branch", "make", branch="dev")
+    # One differs by its map only from a row that failed before.
+    table.write([*tagged(_NEW), *tagged(_OLD[:1], 7)], "dev", _WITH_MAPS)
+    table.write(tagged([{"id": 99, "code": "b"}]), more=_WITH_MAPS)
+    for ids, is_unsure, said in _judged(table, _CODE, _ASKS):
+        assert (ids, is_unsure) == ([0, 200, 201, 202], False), said
+    # The columns that such a query has are not known.
+    for ids, is_unsure, said in _judged(table, _ASKS.replace("SELECT *", "SELECT id, tags")):
+        assert (len(ids), is_unsure) == (20, True), said
+
+
+def test_the_rows_that_newly_fail_are_shown_if_the_source_added_a_column(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    table = Table(session, tmp_path)
+    table.write([*_OLD, *_GOOD])
+    table.run("create_branch", "make", branch="dev")
+    added = [add_column("extra", parse_data_type("INT"))]
+    change_schema(table.on("dev"), table.warehouse.store, added, now_millis=1)
+    table.write(_NEW, "dev", [pa.field("extra", pa.int32())])
+    table.write([{"id": 99, "code": "b"}])
+    for ids, is_unsure, said in _judged(table, _CODE, _ASKS):
+        assert (ids, is_unsure) == ([200, 201, 202], False), said
+
+
+def test_a_row_that_failed_before_is_not_new_because_another_of_its_columns_changed(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    table = Table(session, tmp_path, "id")
+    table.write([*_OLD, *_GOOD])
+    table.run("create_branch", "make", branch="dev")
+    table.write([*({**each, "amount": 2.0} for each in _OLD), *_NEW[:1]], "dev")
+    table.write([{"id": 99, "code": "b"}])
+    for ids, is_unsure, said in _judged(table, _CODE, _ASKS):
+        assert (ids, is_unsure) == ([200], False), said
 
 
 def test_what_newly_breaks_a_rule_is_not_published_unless_somebody_says_why(

@@ -145,6 +145,7 @@ def _said(
 ) -> str:
     ended, now = outcome(rule, after), result_text(rule, after)
     grown = _grown(after.partitions)
+    old = _old(after, before)
     if ended is Outcome.NOT_EVALUATED:
         return f"Rule {rule.id!r} was {now.rstrip('.')}."
     if ended is Outcome.PASSES:
@@ -157,12 +158,14 @@ def _said(
     then = result_text(rule, before).rstrip(".")
     match outcome(rule, before):
         case Outcome.PASSES:
-            return f"Rule {rule.id!r} fails now, and passed before: {now}; before: {then}.{grown}"
+            return (
+                f"Rule {rule.id!r} fails now, and passed before: {now}; before: {then}.{grown}{old}"
+            )
         case Outcome.NOT_EVALUATED:
             return f"Rule {rule.id!r} fails: {now}; before it was {then}."
         case Outcome.FAILS:
             more = "" if worse is None else f", {worse_text(rule, worse)}"
-            return f"Rule {rule.id!r} fails: {now}{more}; it failed before: {then}.{grown}"
+            return f"Rule {rule.id!r} fails: {now}{more}; it failed before: {then}.{grown}{old}"
 
 
 def _grown(partitions: Sequence[PartitionFailures]) -> str:
@@ -174,6 +177,14 @@ def _grown(partitions: Sequence[PartitionFailures]) -> str:
     noun = "partition" if others == 1 else "partitions"
     more = f"; and more in {others} other {noun}" if others > 0 else ""
     return f" More rows fail than before: {named}{more}."
+
+
+def _old(after: RuleResult, before: RuleResult | None) -> str:
+    """Say that the rows shown may not be the new ones; empty where they are, or none is shown."""
+    if before is None or after.shows_new or not after.examples:
+        return ""
+    has_old = 0 < before.failures < after.failures
+    return " The rows shown may have failed before." if has_old else ""
 
 
 def _numbers(rule: QualityRule, found: RuleResult | None, suffix: str) -> dict[str, int | None]:

@@ -7,12 +7,23 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
+from functools import partial
 from typing import Any, Final
 
 from sqlglot import exp
 
 from branch_console.errors import ErrorKind, InvalidInput
-from branch_console.format.data_types import AtomicType, DataField, TypeRoot, has_fine_times
+from branch_console.format.data_types import (
+    AtomicType,
+    DataField,
+    DataType,
+    MapType,
+    MultisetType,
+    TypeRoot,
+    has_fine_times,
+    parts_of,
+    with_nullable,
+)
 from branch_console.format.identifier import Identifier
 from branch_console.format.table_schema import TableSchema
 from branch_console.quality.rule_file import TABLE_IN_QUERY
@@ -44,9 +55,17 @@ _DIGITS: Final = {
 }
 _WIDE: Final = Context(prec=80)
 _FLOATING: Final = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
+# Spark compares no values of these types, or they are too large to be compared.
+_NOT_COMPARED: Final = frozenset(
+    {TypeRoot.VARIANT, TypeRoot.BLOB, TypeRoot.GEOMETRY, TypeRoot.GEOGRAPHY}
+)
 _TEXTS: Final = frozenset({TypeRoot.CHAR, TypeRoot.VARCHAR})
 # As in 12:00:00.0000001; zeros behind six digits change nothing.
 _FINER: Final = re.compile(r"[.,]\d{6}\d*[1-9]")
+# The rows of such a query are rows of the table.
+_OF_ALL_COLUMNS: Final = re.compile(
+    rf"\s*SELECT\s+\*\s+FROM\s+{re.escape(TABLE_IN_QUERY)}\s+WHERE\b", re.IGNORECASE
+)
 _EASTMOST: Final = timedelta(hours=14)
 _TIMES: Final = {
     TypeRoot.DATE: (date.fromisoformat, "DATE"),
@@ -151,17 +170,84 @@ def failing_rows_query(rule: QualityRule, schema: TableSchema, source: str) -> s
     return f"SELECT * FROM {source} WHERE {where}"
 
 
-def new_rows_query(rule: QualityRule, schema: TableSchema, table: Identifier) -> str:
+def new_rows_query(
+    rule: QualityRule, schema: TableSchema, before: TableSchema, table: Identifier
+) -> str | None:
     """Return a SELECT of some rows that fail in a state and do not in the one before.
 
-    It names the table as often for the state as for the one before, the state first.
+    It names the table as often for the state as for the one before, the state first. None if the
+    two have nothing that their rows can be compared by.
+
+    Args:
+        rule: A rule of LISTS_ROWS.
+        schema: The columns.
+        before: The columns in the state before.
+        table: The table.
 
     Raises:
-        InvalidInput: A rule does not fit the columns, or speaks of no rows.
+        InvalidInput: A rule does not fit the columns.
     """
-    failing = failing_rows_query(rule, schema, table_sql(table))
-    # Two queries of one text name the table equally often.
-    return f"SELECT * FROM (({failing}) EXCEPT ({failing})) LIMIT {MOST_EXAMPLES}"
+    now, then = (failing_rows_query(rule, each, table_sql(table)) for each in (schema, before))
+    if rule.kind is RuleKind.SQL and not _OF_ALL_COLUMNS.match(rule.query or ""):
+        # What columns the query has is not known; two queries of one text have the same.
+        return f"SELECT * FROM (({now}) EXCEPT ({then})) LIMIT {MOST_EXAMPLES}"
+    compared = _compared(rule, schema, before)
+    if not compared:
+        return None
+    equal = " AND ".join(f"{write('now')} <=> {write('then')}" for write in compared)
+    if rule.kind is RuleKind.UNIQUE:
+        # Values that occur more often than before are new in the rows that were added.
+        equal += " AND `then`.`rows` >= `now`.`rows`"
+    return (
+        f"SELECT `now`.* FROM ({now}) AS `now` LEFT ANTI JOIN ({then}) AS `then` ON {equal} "
+        f"LIMIT {MOST_EXAMPLES}"
+    )
+
+
+def _compared(
+    rule: QualityRule, schema: TableSchema, before: TableSchema
+) -> list[Callable[[str], str]]:
+    """Return what tells a row from others in two states, each as SQL of the name of a state."""
+    if rule.kind is RuleKind.UNIQUE:
+        return [partial(_as_written, _field(each, schema).name) for each in rule.columns]
+    keys = schema.primary_keys
+    if keys and keys == before.primary_keys:
+        # Another value in a row that failed before makes it no new one.
+        return [partial(_as_written, each) for each in keys]
+    types = {each.name: with_nullable(each.type, nullable=True) for each in before.fields}
+    shared = (
+        each
+        for each in schema.fields
+        if types.get(each.name) == with_nullable(each.type, nullable=True)
+    )
+    return [partial(write, each.name) for each in shared if (write := _comparison(each.type))]
+
+
+def _comparison(data_type: DataType) -> Callable[[str, str], str] | None:
+    """Return how a column is written to be compared; None if Spark has no order of its values."""
+    if _is_compared(data_type):
+        return _as_written
+    # Spark compares no maps; their entries have an order where the parts have one.
+    if isinstance(data_type, MapType | MultisetType) and all(
+        map(_is_compared, parts_of(data_type))
+    ):
+        return _entries
+    return None
+
+
+def _is_compared(data_type: DataType) -> bool:
+    if isinstance(data_type, AtomicType):
+        return data_type.root not in _NOT_COMPARED
+    is_map = isinstance(data_type, MapType | MultisetType)
+    return not is_map and all(map(_is_compared, parts_of(data_type)))
+
+
+def _as_written(column: str, state: str) -> str:
+    return f"`{state}`.{_name(column)}"
+
+
+def _entries(column: str, state: str) -> str:
+    return f"sort_array(map_entries({_as_written(column, state)}))"
 
 
 def partition_query(rule: QualityRule, schema: TableSchema, table: Identifier) -> str:

@@ -159,6 +159,8 @@ class RuleResult:
         future: Rows whose value lies in the future, so that it tells nothing of how old they are.
         problem: Why nothing was found, in a sentence; None if it was evaluated.
         examples: Some of the rows that fail, each a JSON object of texts by column.
+        shows_new: Whether the examples are of the rows that fail and did not before, and of no
+            others.
         partitions: Those in which more rows fail than before, the largest growth first.
     """
 
@@ -169,6 +171,7 @@ class RuleResult:
     future: int = 0
     problem: str | None = None
     examples: tuple[str, ...] = ()
+    shows_new: bool = False
     partitions: tuple[PartitionFailures, ...] = ()
 
 

@@ -187,7 +187,7 @@ def with_new_failures(
 ) -> RuleResult:
     """Return the findings on a result with some rows that fail, and where more do than before.
 
-    Rows that did not fail before are the cause; others are shown only where there are none.
+    Rows that did not fail before are the cause; others are shown only where none are found.
 
     Args:
         rows: The engine.
@@ -210,11 +210,11 @@ def with_new_failures(
     )  # fmt: skip
     had_failures = bool(earlier.failures) and earlier.problem is None
     new = after.new_examples(rule, before) if had_failures else ()
-    examples = new or after.examples(rule)
+    shown = replace(now, examples=new or after.examples(rule), shows_new=bool(new))
     if earlier.problem is not None:
-        return replace(now, examples=examples)
+        return shown
     grown = after.grown_partitions(rule, before if had_failures else None)
-    return replace(now, examples=examples, partitions=grown)
+    return replace(shown, partitions=grown)
 
 
 def count_rows_of(
@@ -356,16 +356,23 @@ class _Question:
 
     def new_examples(self, rule: QualityRule, before: "_Question") -> tuple[str, ...]:
         """Return some rows that fail and did not before; none if the states cannot be compared."""
-        if self._columns != before._columns or rule.kind not in LISTS_ROWS:
+        if rule.kind not in LISTS_ROWS:
             return ()
         try:
-            sql = new_rows_query(rule, self.state.schema, self.table)
+            sql = new_rows_query(rule, self.state.schema, before.state.schema, self.table)
+            if sql is None:
+                return ()
             query = parse_query_of(sql, self.table)
             half = len(query.references) // 2
             rewritten = query.over([self.view] * half + [before.view] * half)
-            columns = query.columns_of(self.state.schema.row_type.names)
             states = {
-                each.view: (replace(each.state.content, columns=columns), None)
+                each.view: (
+                    replace(
+                        each.state.content,
+                        columns=query.columns_of(each.state.schema.row_type.names),
+                    ),
+                    None,
+                )
                 for each in (self, before)
             }
             found, _ = self.rows.query(rewritten.text, states, MOST_EXAMPLES, self.progress)
@@ -417,10 +424,6 @@ class _Question:
             ]
             for row in found.to_pylist()
         }
-
-    @property
-    def _columns(self) -> list[tuple[str, str]]:
-        return [(each.name, str(each.type)) for each in self.state.schema.fields]
 
     def _result(self, rule: QualityRule, number: int, row: Mapping[str, Any]) -> RuleResult:
         if rule.kind is RuleKind.FRESHNESS:
