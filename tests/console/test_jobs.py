@@ -92,7 +92,8 @@ def open_ended(
 ) -> Page:
     """The page of a job that has ended."""
     ended = job("9f2a00", state=state, name=name)
-    services.known_jobs["9f2a00"] = replace(ended, message=message or ended.message)
+    table = None if name == "merge_catalog_branch" else ended.table
+    services.known_jobs["9f2a00"] = replace(ended, message=message or ended.message, table=table)
     services.asked_of_jobs["9f2a00"] = arguments
     return Console(services).open("job", id="9f2a00", db="air", table="flights")
 
@@ -153,6 +154,29 @@ def test_a_merge_that_is_done_is_not_offered_again(tmp_path: Path, name: str) ->
     assert not [label for label, _ in page.links() if label.startswith("Run again: ")]
     assert "`fix-delays` was merged into `main`" in page.text
     assert ("branch-pin-9f" in page.text) == (name != "merge_catalog_branch")
+    # It may have been undone, or its source have new commits: the page of the merge knows.
+    (query,) = (each for label, each in page.links() if label == "Look at the merge")
+    place = "of=catalog" if name == "merge_catalog_branch" else "table=flights"
+    for each in ("source=fix-delays", "target=main", place):
+        assert each in query
+
+
+def test_a_merge_of_a_database_leads_to_its_page(tmp_path: Path) -> None:
+    given = {"branch": "fix-delays", "target": "main", "database": "air"}
+    page = open_ended(air_warehouse(settings(tmp_path)), "merge_catalog_branch", **given)
+    (query,) = (each for label, each in page.links() if label == "Look at the merge")
+    assert "of=database" in query
+    assert "db=air" in query
+
+
+@pytest.mark.parametrize("branch", ["fix-delays", "gone"])
+def test_of_a_merge_that_is_done_no_button_is_refused(tmp_path: Path, branch: str) -> None:
+    services = air_warehouse(settings(tmp_path, role="viewer"))
+    page = open_ended(services, "merge_branch", branch=branch, target="main")
+    assert "ROLE_REQUIRED" not in page.text
+    assert "cannot be run again" not in page.text
+    labels = [label for label, _ in page.links()]
+    assert ("Look at the merge" in labels) == (branch != "gone")
 
 
 def test_a_statement_that_wrote_leads_to_the_editor_again(tmp_path: Path) -> None:

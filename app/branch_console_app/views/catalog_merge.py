@@ -9,7 +9,7 @@ from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
 from branch_console_app import reads, state
-from branch_console_app.models.merge.catalog_merge import catalog_merge_state
+from branch_console_app.models.merge.catalog_merge import Extent, catalog_merge_state
 from branch_console_app.models.merge.merge_preview import SeenPlan
 from branch_console_app.models.merge.merge_state import (
     MergeAction,
@@ -34,13 +34,6 @@ from branch_console_app.widgets.parts.same_as import show_same_as
 PROCEDURE = "merge_catalog_branch"
 _EVERYTHING = "The whole catalog"
 _VIEW = ("of", "source", "target", "strict", "scope", "isolation")
-
-
-class Extent(StrEnum):
-    """The part of the source that a merge brings, as addresses name it; a table if left out."""
-
-    CATALOG = "catalog"
-    DATABASE = "database"
 
 
 class _Part(StrEnum):

@@ -20,7 +20,7 @@ from branch_console_app.models.jobs.job_titles import (
     table_without_branch,
     title_with_table,
 )
-from branch_console_app.models.jobs.run_again import Again, brings_nothing_more, way_again
+from branch_console_app.models.jobs.run_again import Again, is_done_merge, way_again
 from branch_console_app.models.jobs.target_words import message_and_target
 from branch_console_app.models.parts.command_line import PREVIEWED
 from branch_console_app.models.parts.location import Location
@@ -299,6 +299,8 @@ def _show_commands(job: JobView, place: Location) -> None:
     may_not_resume = lacks_role(Role(job.role))
     refused = None if job.name in _READS else lacks_role(Role.EDITOR)
     why_not = why_not_again(job) if job.state.is_over else None
+    asks_again = job.state.is_over and not (job.name == UndoRequest.procedure or is_done_merge(job))
+    can_run_again = asks_again and why_not is None
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if job.receipt_id:
             state.link(
@@ -319,10 +321,9 @@ def _show_commands(job: JobView, place: Location) -> None:
                 args=(job.id,), help=may_not_resume or "Goes on from the last finished step",
                 disabled=may_not_resume is not None,
             )  # fmt: skip
-        is_used_up = job.name == UndoRequest.procedure or brings_nothing_more(job)
-        if job.state.is_over and why_not is None and not is_used_up:
+        if can_run_again:
             show_again(job, place_of(job), refused)
-        _show_way_back(job)
+        _show_way_back(job, is_there=why_not is None)
         link_to_comparison(job, place_of(job))
         _link_to_branch(job)
         home = Location(warehouse=place.warehouse)
@@ -330,8 +331,8 @@ def _show_commands(job: JobView, place: Location) -> None:
     offers = (
         (may_not_cancel, job.state.can_cancel and not job.state.is_over),
         (may_not_resume, job.state.can_resume or job.state is JobState.INTERRUPTED),
-        (refused, job.state.is_over and why_not is None),
-        (why_not, True),
+        (refused, can_run_again),
+        (why_not, asks_again),
     )
     # Several buttons may ask for the same role, which is told once.
     for text in dict.fromkeys(reason for reason, is_shown in offers if reason and is_shown):
@@ -356,8 +357,13 @@ def _link_to_branch(job: JobView) -> None:
     state.link(PageName.BRANCHES, label, place.at_branch(branch), icon=":material/account_tree:")
 
 
-def _show_way_back(job: JobView) -> None:
-    """Lead back to the page of a merge: from what was a part of it, and from its undo."""
+def _show_way_back(job: JobView, *, is_there: bool) -> None:
+    """Lead to the page of a merge: from the merge, from what was a part of it, and from its undo.
+
+    Args:
+        job: The job.
+        is_there: Whether the branches that it names are there.
+    """
     if job.name == UndoRequest.procedure and job.state.is_over:
         with suppress(PaimonError):
             undo = reads.call_of_job(job.id).request(UndoRequest)
@@ -365,7 +371,9 @@ def _show_way_back(job: JobView) -> None:
             if way_again(undone.name) is Again.MERGE_PAGE:
                 link_to_merge(undone, "Back to the merge", place_of(job), icon=":material/merge:")
         return
-    if job.name not in _PARTS_OF_MERGES or job.state not in (JobState.REFUSED, JobState.FAILED):
+    is_part = job.name in _PARTS_OF_MERGES and job.state in (JobState.REFUSED, JobState.FAILED)
+    # What a merge that is done would bring now, after its undo or new commits, is said there.
+    if not is_part and not (is_done_merge(job) and is_there):
         return
     with suppress(PaimonError):
         call = reads.call_of_job(job.id)

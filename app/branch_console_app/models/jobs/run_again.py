@@ -63,8 +63,8 @@ def way_again(procedure: str) -> Again:
     return Again.DIALOG if procedure in PREVIEWED else Again.AT_ONCE
 
 
-def brings_nothing_more(job: JobView) -> bool:
-    """Whether another run has nothing to do: a merge that is done has brought all of its source."""
+def is_done_merge(job: JobView) -> bool:
+    """Whether a job merged: its undo or a new commit decides if there is anything to merge."""
     return job.state is JobState.DONE and job.name in _MERGES
 
 

@@ -38,6 +38,13 @@ _STEPS: Final = {
 }
 
 
+class Extent(StrEnum):
+    """The part of the source that a merge brings, as addresses name it; a table if left out."""
+
+    CATALOG = "catalog"
+    DATABASE = "database"
+
+
 class ObjectVerdict(StrEnum):
     """The verdict on one object, in a word."""
 

@@ -7,6 +7,7 @@ import streamlit as st
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobView
+from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.operations.request import Request
 from branch_console.operations.statement_requests import StatementRequest
 from branch_console.procedures.call.call import ProcedureCall
@@ -18,6 +19,7 @@ from branch_console_app.models.jobs.run_again import (
     nothing_to_run_on,
     way_again,
 )
+from branch_console_app.models.merge.catalog_merge import Extent
 from branch_console_app.models.merge.merge_preview import How
 from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.location import Location
@@ -68,7 +70,14 @@ def why_not_again(job: JobView) -> str | None:
 
 
 def link_to_merge(call: ProcedureCall, label: str, place: Location, *, icon: str) -> None:
-    """Lead to the preview of a merge or fast-forward; every decision on it is kept there."""
+    """Lead to the preview of a merge or fast-forward; every decision on it is kept there.
+
+    Args:
+        call: What merges, of a table, of a database or of the catalog.
+        label: The words of the link.
+        place: The place of the table.
+        icon: The icon of the link.
+    """
     given = call.arguments
     names = {"source": "branch", **{name: name for name in ("target", "scope", "isolation")}}
     view = {name: str(given[each]) for name, each in names.items() if given.get(each)}
@@ -76,6 +85,10 @@ def link_to_merge(call: ProcedureCall, label: str, place: Location, *, icon: str
         view["strict"] = "1"
     if call.name == "fast_forward":
         view["how"] = How.FAST_FORWARD
+    if call.name == MergeCatalogRequest.procedure:
+        database = given.get("database")
+        view["of"] = Extent.DATABASE if database else Extent.CATALOG
+        place = Location(warehouse=place.warehouse, database=str(database) if database else None)
     state.link(PageName.MERGE, label, place, view=view, icon=icon)
 
 
