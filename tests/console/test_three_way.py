@@ -1,6 +1,7 @@
 """The merge page: each verdict in words, what settles a conflict, the command that is sent."""
 
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from branch_console.merge.plan import MergeVerdict, PlanCost, ThreeWayPlan, bloc
 from branch_console.procedures.call.consequence import blocks
 from branch_console.procedures.undo.undo import UndoChance
 from branch_console_app import reads
-from branch_console_app.models.parts.wording import NOT_READ, bare
+from branch_console_app.models.parts.wording import NOT_READ, bare, moment
 from branch_console_app.widgets.merge import bar
 from tests.console.pages import Console, air_console
 from tests.console.pretend import (
@@ -462,7 +463,9 @@ def test_the_receipt_of_a_merge_offers_undo(tmp_path: Path) -> None:
     assert page.has_button("undo")
 
 
-def test_a_receipt_counts_the_time_from_the_start_of_its_job(tmp_path: Path) -> None:
+def test_a_receipt_says_how_long_its_job_ran_and_when_the_operation_started(
+    tmp_path: Path,
+) -> None:
     console = air_console(tmp_path)
     services = console.services
     console.open("merge", **DIALOG).choose(*PUBLISH).click("run-merge_branch")
@@ -471,9 +474,19 @@ def test_a_receipt_counts_the_time_from_the_start_of_its_job(tmp_path: Path) -> 
     kept = replace(receipt(done, main[-2], main[-1]), counts=Counts(snapshots_added=1))
     services.receipts[done] = kept
     known = services.known_jobs
-    known[done] = replace(known[done], started_millis=kept.finished_millis - 8_000)
-    page = console.open("receipt", **FLIGHTS, id=done)
-    assert "Took]]  \n8.0 s" in bare(page.text)
+    known[done] = replace(
+        known[done], state=JobState.DONE, started_millis=kept.finished_millis - 8_000,
+        finished_millis=kept.finished_millis,
+    )  # fmt: skip
+    started = f"Started]]  \n{moment(kept.started_millis, UTC)}"
+    shown = bare(console.open("receipt", **FLIGHTS, id=done).text)
+    assert "Job ran for]]  \n8.0 s" in shown
+    assert started in shown
+    # Its operation had begun before: the job was cut off, and taken up again a day later.
+    known[done] = replace(known[done], started_millis=kept.started_millis + 1)
+    shown = bare(console.open("receipt", **FLIGHTS, id=done).text)
+    assert "Job ran for" not in shown
+    assert started in shown
 
 
 def test_an_undo_of_the_merge_page_stays_there_and_says_who_took_the_merge_back(

@@ -7,6 +7,7 @@ import streamlit as st
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
+from branch_console.jobs.progress import JobView
 from branch_console.procedures.undo.undo import UndoChance
 from branch_console_app import reads, state
 from branch_console_app.models.jobs.receipt_text import (
@@ -16,6 +17,7 @@ from branch_console_app.models.jobs.receipt_text import (
     reason_of,
     receipt_markdown,
     receipt_title,
+    time_pairs,
     truth_words,
     undone_operation,
 )
@@ -24,8 +26,6 @@ from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import (
     bare,
     code,
-    duration,
-    moment,
     plain,
     prose,
     short_id,
@@ -35,7 +35,6 @@ from branch_console_app.widgets.branches.pick_dialogs import operation_dialogs
 from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.dialogs import offer, show_dialog
-from branch_console_app.widgets.parts.job_here import find_job
 from branch_console_app.widgets.parts.location import show_location
 from branch_console_app.widgets.parts.problem import show_problem
 from branch_console_app.widgets.parts.same_as import RUN_BY_CONSOLE, show_same_as
@@ -79,7 +78,7 @@ def _changed_table(place: Location, operation_id: str) -> Identifier | None:
 def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -> None:
     zone = state.zone()
     chance = reads.undo_chance(table, receipt.operation_id)
-    undo = _find_undo(chance)
+    undo, job = _find_undo(chance), _find_job(receipt)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         undone = "" if chance.undone_by is None else ", undone"
         st.subheader(f"{_title_of(receipt)}{undone}", anchor=False, width="content")
@@ -88,7 +87,7 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
         st.space("stretch")
         file_name = f"receipt-{short_id(receipt.operation_id)}"
         st.download_button(
-            "Markdown", receipt_markdown(receipt, zone), f"{file_name}.md",
+            "Markdown", receipt_markdown(receipt, job, zone), f"{file_name}.md",
             "text/markdown", icon=":material/download:",
         )  # fmt: skip
         st.download_button(
@@ -116,15 +115,13 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
         for note in receipt.notes:
             st.caption(prose(note))
     with right, st.container(border=True, key="card-who"):
-        reason, started = reason_of(receipt), _started_millis(receipt)
+        reason = reason_of(receipt)
         rows.facts(
             "who",
             [
                 *((("Reason", plain(reason)),) if reason is not None else ()),
                 ("By", plain(receipt.actor)),
-                ("Took", duration(receipt.finished_millis - started)),
-                ("Started", moment(started, zone)),
-                ("Finished", moment(receipt.finished_millis, zone)),
+                *time_pairs(receipt, job, zone),
                 ("Preview id", code(receipt.plan_id)),
                 ("Operation", code(receipt.operation_id)),
             ],
@@ -165,10 +162,12 @@ def _title_of(receipt: Receipt) -> str:
     return receipt_title(receipt, undone)
 
 
-def _started_millis(receipt: Receipt) -> int:
-    """Return when the work began: the receipt itself knows when the operation began to publish."""
-    job, published = find_job(job_of(receipt)), receipt.started_millis
-    return published if job is None else min(job.started_millis, published)
+def _find_job(receipt: Receipt) -> JobView | None:
+    """Return the job of an operation; None if there is none, or the job store does not answer."""
+    try:
+        return reads.job(job_of(receipt))
+    except PaimonError:
+        return None
 
 
 def _find_undo(chance: UndoChance) -> Receipt | None:

@@ -8,6 +8,7 @@ from datetime import UTC
 import pytest
 
 from branch_console.format.receipt import Counts, HeadMove, Receipt
+from branch_console.jobs.progress import JobState
 from branch_console_app.cli.branches import print_receipt
 from branch_console_app.models.jobs.receipt_text import (
     count_pairs,
@@ -17,6 +18,8 @@ from branch_console_app.models.jobs.receipt_text import (
     receipt_title,
     undone_operation,
 )
+from branch_console_app.models.parts.wording import moment
+from tests.console.pretend import job
 from tests.unit.app.histories import snapshot
 
 BEFORE, AFTER = snapshot("a", 3), snapshot("b", 5)
@@ -73,7 +76,7 @@ def test_the_markdown_tells_all() -> None:
         plan_id="p1", rescue_branch="rescue-01", moves=(MOVE,), counts=Counts(snapshots_added=2),
         notes=("Keep *this*.",), started_millis=0, finished_millis=1500,
     )  # fmt: skip
-    text = receipt_markdown(receipt, UTC)
+    text = receipt_markdown(receipt, None, UTC)
     assert text.splitlines()[0] == "# Merge `dev` into `main` by fast-forward"
     for part in (f"`{FORWARD}`", "Receipt of operation: `0123456789`", "ada\\_l",
                  "1970-01-01 00:00:01 +00:00",
@@ -88,14 +91,33 @@ def _receipt(statement: str) -> Receipt:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("state", "began", "told"),
+    [
+        (JobState.DONE, 12_000, ["Job ran for: 8.1 s"]),
+        # Its operation had begun before: the job was cut off, and taken up again.
+        (JobState.DONE, 20_001, []),
+        (JobState.INTERRUPTED, 12_000, []),
+    ],
+)
+def test_markdown_has_the_times_of_the_receipt_and_how_long_its_job_ran(
+    state: JobState, began: int, told: list[str]
+) -> None:
+    given = replace(_receipt("CALL sys.x()"), started_millis=20_000, finished_millis=20_063)
+    ran = replace(job("9f2a00", state=state), started_millis=began, finished_millis=20_100)
+    lines = receipt_markdown(given, ran, UTC).splitlines()
+    assert f"- Started: {moment(given.started_millis, UTC)}" in lines
+    assert [line.removeprefix("- ") for line in lines if "ran for" in line] == told
+
+
 def test_the_reason_that_was_given_is_told_and_none_is_made_up() -> None:
     call = "CALL sys.merge_branch(branch => 'fix', {}table => 'air.planes')"
     given = _receipt(call.format("reason => 'Checked *twice*', "))
     assert reason_of(given) == "Checked *twice*"
-    assert "- Reason: Checked \\*twice\\*" in receipt_markdown(given, UTC)
+    assert "- Reason: Checked \\*twice\\*" in receipt_markdown(given, None, UTC)
     for statement in (call.format(""), call.format("reason => '', "), "what a later release wrote"):
         assert reason_of(_receipt(statement)) is None
-        assert "Reason" not in receipt_markdown(_receipt(statement), UTC)
+        assert "Reason" not in receipt_markdown(_receipt(statement), None, UTC)
 
 
 def test_a_title_says_what_was_done() -> None:

@@ -5,6 +5,7 @@ from datetime import tzinfo
 from branch_console.errors import InvalidInput, PaimonError
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.format.snapshot import SnapshotIdentity
+from branch_console.jobs.progress import JobState, JobView
 from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.call.call import AGAIN, ProcedureCall
 from branch_console.sql.parser import parse_statements
@@ -13,6 +14,7 @@ from branch_console_app.models.jobs.job_titles import title_of_call
 from branch_console_app.models.parts.wording import (
     code,
     day_and_time,
+    duration,
     full_count,
     moment,
     plain,
@@ -142,16 +144,38 @@ def move_words(move: HeadMove) -> str:
     return f"{code(move.branch)}: {before} → {head_words(move.after_id, move.after)}"
 
 
-def receipt_markdown(receipt: Receipt, zone: tzinfo | None) -> str:
-    """Write the whole receipt as a Markdown document."""
+def time_pairs(receipt: Receipt, job: JobView | None, zone: tzinfo | None) -> list[tuple[str, str]]:
+    """Return label and text of when an operation ran, and how long its job ran.
+
+    The times are those of the receipt, which the command line and the JSON give too: a merge
+    compares and stages rows before, which only its job knows.
+
+    Args:
+        receipt: The receipt of the operation.
+        job: The job that ran it; None if it is not known.
+        zone: The time zone of the person.
+    """
+    pairs = [
+        ("Started", moment(receipt.started_millis, zone)),
+        ("Finished", moment(receipt.finished_millis, zone)),
+    ]
+    if job is None or job.finished_millis is None or job.state is not JobState.DONE:
+        return pairs
+    # One that began after its operation was cut off, and lay still until it was taken up again.
+    if job.started_millis > receipt.started_millis:
+        return pairs
+    return [("Job ran for", duration(job.finished_millis - job.started_millis)), *pairs]
+
+
+def receipt_markdown(receipt: Receipt, job: JobView | None, zone: tzinfo | None) -> str:
+    """Write the whole receipt as a Markdown document; arguments as of `time_pairs`."""
     lines = [
         f"# {receipt_title(receipt)}",
         "",
         f"- Receipt of operation: {code(receipt.operation_id)}",
         f"- Statement: {code(receipt.statement)}",
         f"- By: {plain(receipt.actor)}",
-        f"- Started: {moment(receipt.started_millis, zone)}",
-        f"- Finished: {moment(receipt.finished_millis, zone)}",
+        *(f"- {label}: {text}" for label, text in time_pairs(receipt, job, zone)),
         f"- Plan: {code(receipt.plan_id)}",
     ]
     reason = reason_of(receipt)
