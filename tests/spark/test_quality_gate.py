@@ -497,6 +497,41 @@ def test_a_row_that_failed_before_is_not_new_because_another_of_its_columns_chan
         assert (ids, is_unsure) == ([200], False), said
 
 
+def test_partitions_are_counted_by_their_values_whatever_their_keys_are_called(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    """A partition without a value is another one than that of the text NULL."""
+    keys = ("failures", "p0")
+    table = Table(session, tmp_path, partition_keys=keys, more=dict.fromkeys(keys, "STRING"))
+    fields = [pa.field(each, pa.string()) for each in keys]
+    table.write([{**each, "p0": "x"} for each in (*_OLD, *_GOOD)], more=fields)
+    table.run("create_branch", "make", branch="dev")
+    table.write([{**each, "failures": "NULL", "p0": "x"} for each in _NEW], "dev", fields)
+    table.write([{"id": 99, "code": "b", "p0": "x"}], more=fields)
+    table.keep_rules(_CODE)
+    table.run("dry_run_merge", "dry", branch="dev")
+    (found,) = table.kept["dry"].rows.to_pylist()
+    grown = {"partition": "failures=NULL/p0=x", "failures": 3, "failures_before": 0}
+    assert found["partitions"] == [grown]
+
+
+def test_values_that_occur_twice_are_counted_beside_a_column_called_rows(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    table = Table(session, tmp_path, more={"rows": "STRING"})
+    fields = [pa.field("rows", pa.string())]
+    for branch, values in (("main", "aab"), ("dev", "bbc")):
+        rows = [{"id": at, "rows": value} for at, value in enumerate(values)]
+        table.write(rows, branch, fields)
+        if branch == "main":
+            table.run("create_branch", "make", branch="dev")
+    table.write([{"id": 9, "rows": "d"}], more=fields)
+    table.keep_rules("id: once, rule: unique, columns: [rows]")
+    table.run("dry_run_merge", "dry", branch="dev")
+    (found,) = table.kept["dry"].rows.to_pylist()
+    assert [json.loads(each) for each in found["examples"]] == [{"rows": "b", "rows_": 3}]
+
+
 def test_what_newly_breaks_a_rule_is_not_published_unless_somebody_says_why(
     session: WarmSession, tmp_path: Path
 ) -> None:

@@ -40,9 +40,6 @@ COUNTED: Final = OF_ROWS | {RuleKind.ROW_COUNT_BETWEEN, RuleKind.FRESHNESS}
 LISTS_ROWS: Final = OF_ROWS | {RuleKind.UNIQUE, RuleKind.SQL}
 """Rules that some rows fail; the others speak of the table as a whole."""
 
-FAILURES: Final = "failures"
-"""The column of `partition_query` that counts."""
-
 _EXACT: Final = frozenset(
     {TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DECIMAL}
 )
@@ -159,11 +156,11 @@ def failing_rows_query(rule: QualityRule, schema: TableSchema, source: str) -> s
     if rule.kind is RuleKind.SQL:
         return _query_over(rule, source)
     if rule.kind is RuleKind.UNIQUE:
-        names = _columns(rule, schema)
+        names, number = _columns(rule, schema), _number_name(rule)
         return (
-            f"SELECT {names}, count(*) AS `rows` FROM {source} WHERE {_scope(rule)} "
+            f"SELECT {names}, count(*) AS {number} FROM {source} WHERE {_scope(rule)} "
             f"AND {_whole(rule, schema)} GROUP BY {names} HAVING count(*) > 1 "
-            "ORDER BY `rows` DESC"
+            f"ORDER BY {number} DESC"
         )
     fails = f"({_fails(rule, schema)})"
     where = fails if rule.where is None else f"{_scope(rule)} AND {fails}"
@@ -197,7 +194,8 @@ def new_rows_query(
     equal = " AND ".join(f"{write('now')} <=> {write('then')}" for write in compared)
     if rule.kind is RuleKind.UNIQUE:
         # Values that occur more often than before are new in the rows that were added.
-        equal += " AND `then`.`rows` >= `now`.`rows`"
+        number = _number_name(rule)
+        equal += f" AND `then`.{number} >= `now`.{number}"
     return (
         f"SELECT `now`.* FROM ({now}) AS `now` LEFT ANTI JOIN ({then}) AS `then` ON {equal} "
         f"LIMIT {MOST_EXAMPLES}"
@@ -251,7 +249,7 @@ def _entries(column: str, state: str) -> str:
 
 
 def partition_query(rule: QualityRule, schema: TableSchema, table: Identifier) -> str:
-    """Return a SELECT of `failures` for each partition that has any, its values as text.
+    """Return a SELECT of the values of each partition as text, and last how many rows fail in it.
 
     Args:
         rule: A rule of OF_ROWS.
@@ -262,9 +260,10 @@ def partition_query(rule: QualityRule, schema: TableSchema, table: Identifier) -
         InvalidInput: The rule does not fit the columns.
     """
     names = [_name(each) for each in schema.partition_keys]
-    texts = ", ".join(f"CAST({name} AS STRING) AS {name}" for name in names)
+    # A key may be called as the count is.
+    texts = ", ".join(f"CAST({name} AS STRING) AS p{at}" for at, name in enumerate(names))
     failing = failing_rows_query(rule, schema, table_sql(table))
-    return f"SELECT {texts}, count(*) AS `{FAILURES}` FROM ({failing}) GROUP BY {', '.join(names)}"
+    return f"SELECT {texts}, count(*) AS n FROM ({failing}) GROUP BY {', '.join(names)}"
 
 
 def sql_query(rule: QualityRule, table: Identifier) -> str:
@@ -429,6 +428,15 @@ def _whole(rule: QualityRule, schema: TableSchema) -> str:
 
 def _columns(rule: QualityRule, schema: TableSchema) -> str:
     return ", ".join(_name(_field(each, schema).name) for each in rule.columns)
+
+
+def _number_name(rule: QualityRule) -> str:
+    """Name the column that counts beside the columns of a rule."""
+    taken = {each.casefold() for each in rule.columns}
+    name = "rows"
+    while name in taken:
+        name += "_"
+    return _name(name)
 
 
 def _field(name: str, schema: TableSchema) -> DataField:

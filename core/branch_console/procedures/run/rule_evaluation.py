@@ -25,7 +25,6 @@ from branch_console.quality.gate import findings_table
 from branch_console.quality.rule_file import TABLE_IN_QUERY, parse_rules, rule_path
 from branch_console.quality.rule_sql import (
     COUNTED,
-    FAILURES,
     LISTS_ROWS,
     OF_ROWS,
     count_query,
@@ -404,26 +403,28 @@ class _Question:
         if now is None or then is None:
             return ()
         grown = [
-            PartitionFailures(partition=name, failures=number, failures_before=then.get(name, 0))
-            for name, number in now.items()
-            if number > then.get(name, 0)
+            PartitionFailures(
+                partition="/".join(
+                    f"{key}={'NULL' if value is None else value}"
+                    for key, value in zip(keys, values, strict=True)
+                ),
+                failures=number,
+                failures_before=then.get(values, 0),
+            )
+            for values, number in now.items()
+            if number > then.get(values, 0)
         ]
         grown.sort(key=lambda each: (each.failures_before - each.failures, each.partition))
         return tuple(grown[:MOST_PARTITIONS])
 
-    def _failures_by_partition(self, rule: QualityRule) -> dict[str, int] | None:
-        """Count failing rows by partition; None if there are too many partitions to list."""
+    def _failures_by_partition(self, rule: QualityRule) -> dict[tuple[str | None, ...], int] | None:
+        """Count failing rows by values of the keys; None if the partitions are too many to list."""
         sql = partition_query(rule, self.state.schema, self.table)
         found = self._ask(sql, limit=_MOST_PARTITIONS_READ)
         if found.num_rows == _MOST_PARTITIONS_READ:
             return None
-        keys = self.state.schema.partition_keys
-        return {
-            "/".join(f"{key}={'NULL' if row[key] is None else row[key]}" for key in keys): row[
-                FAILURES
-            ]
-            for row in found.to_pylist()
-        }
+        *values, numbers = (each.to_pylist() for each in found.columns)
+        return dict(zip(zip(*values, strict=True), numbers, strict=True))
 
     def _result(self, rule: QualityRule, number: int, row: Mapping[str, Any]) -> RuleResult:
         if rule.kind is RuleKind.FRESHNESS:
