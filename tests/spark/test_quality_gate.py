@@ -137,6 +137,11 @@ class _Keeping(SparkRowEngine):
     def __init__(self, session: WarmSession, warehouse: Warehouse, kept: dict[str, Answer]) -> None:
         super().__init__(lambda: session, warehouse.file_io)
         self._kept = kept
+        self.asked = 0
+
+    def query(self, *args: Any, **named: Any) -> tuple[pa.Table, str]:
+        self.asked += 1
+        return super().query(*args, **named)
 
     def keep(self, operation_id: str, answer: Answer) -> None:
         self._kept[operation_id] = answer
@@ -495,6 +500,23 @@ def test_a_row_that_failed_before_is_not_new_because_another_of_its_columns_chan
     table.write([{"id": 99, "code": "b"}])
     for ids, is_unsure, said in _judged(table, _CODE, _ASKS):
         assert (ids, is_unsure) == ([200], False), said
+
+
+@pytest.mark.depth("full")
+def test_rows_are_compared_with_those_before_only_if_more_fail(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    for number, (rows, asked) in enumerate(((_GOOD[:1], 3), (_NEW[:1], 5))):
+        table = Table(session, tmp_path / str(number), partition_keys=("amount",))
+        table.write([*_OLD, *_GOOD])
+        table.run("create_branch", "make", branch="dev")
+        table.write(rows, "dev")
+        table.write([{"id": 99, "amount": 1.0, "code": "b"}])
+        before = table.engine.asked
+        ((ids, _, said),) = _judged(table, f"{_CODE}, where: id < 300")
+        assert len(ids) == (20 if asked == 3 else 1), said
+        # It is counted in both states, and some rows are shown; then each is read once more.
+        assert table.engine.asked - before == asked, said
 
 
 def test_partitions_are_counted_by_their_values_whatever_their_keys_are_called(

@@ -42,7 +42,8 @@ class RuleFinding:
         allowed: The share of rows that may fail, as a text such as `1%`; None if no row may.
         examples: Some rows that fail, each a JSON object of texts by column; of a result, rows
             that did not fail before where there are any.
-        partitions: Those in which more rows fail than before, the largest growth first.
+        partitions: Those in which more rows fail than before, the largest growth first; none where
+            no more rows fail in all.
     """
 
     rule: str

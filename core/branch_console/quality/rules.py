@@ -161,7 +161,8 @@ class RuleResult:
         examples: Some of the rows that fail, each a JSON object of texts by column.
         shows_new: Whether the examples are of the rows that fail and did not before, and of no
             others.
-        partitions: Those in which more rows fail than before, the largest growth first.
+        partitions: Those in which more rows fail than before, the largest growth first; none where
+            no more rows fail in all.
     """
 
     rule_id: str

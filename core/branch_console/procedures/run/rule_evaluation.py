@@ -186,7 +186,8 @@ def with_new_failures(
 ) -> RuleResult:
     """Return the findings on a result with some rows that fail, and where more do than before.
 
-    Rows that did not fail before are the cause; others are shown only where none are found.
+    Where more rows fail than before, those that did not fail before are the cause; others are
+    shown only where none are found.
 
     Args:
         rows: The engine.
@@ -207,10 +208,14 @@ def with_new_failures(
         )
         for state, mark in zip(sides, ("b", ""), strict=True)
     )  # fmt: skip
-    had_failures = bool(earlier.failures) and earlier.problem is None
+    was_counted = earlier.problem is None
+    if was_counted and now.failures <= earlier.failures:
+        # Each comparison reads the rows of both states once more.
+        return replace(now, examples=after.examples(rule))
+    had_failures = was_counted and bool(earlier.failures)
     new = after.new_examples(rule, before) if had_failures else ()
     shown = replace(now, examples=new or after.examples(rule), shows_new=bool(new))
-    if earlier.problem is not None:
+    if not was_counted:
         return shown
     grown = after.grown_partitions(rule, before if had_failures else None)
     return replace(shown, partitions=grown)
