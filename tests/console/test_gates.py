@@ -305,6 +305,26 @@ def test_a_failing_row_shows_where_it_has_no_value(tmp_path: Path) -> None:
     assert rows.to_dict("records") == [{"flight": "UA1", "carrier": "NULL", "day": 8}]
 
 
+def test_rows_that_newly_fail_are_not_titled_as_the_first_of_all(tmp_path: Path) -> None:
+    titles = {
+        (3, True): "Rows that newly fail (3; 25 fail in all)",
+        (20, True): "Rows that newly fail (first 20; 25 fail in all)",
+        (20, False): "Failing rows (first 20 of 25)",
+    }
+    for (shown, shows_new), title in titles.items():
+        rows = tuple(f'{{"flight": "UA{at}"}}' for at in range(shown))
+        after = RuleResult(
+            rule_id="carrier", rows=99, failures=25, examples=rows, shows_new=shows_new
+        )
+        before = RuleResult(rule_id="carrier", rows=90, failures=22)
+        others = {"delay": RuleResult(rule_id="delay", rows=99)}
+        report = judge(RULES, {"carrier": after, **others}, {"carrier": before})
+        folder = tmp_path / f"{shown}-{shows_new}"
+        services = _judged(air_warehouse(settings(folder)), report)
+        page = Console(services).open("job", id="9f2a00", db="air", table="flights")
+        assert title in [each.label for each in page.at.expander]
+
+
 def test_failing_rows_show_values_of_several_kinds_as_they_are(tmp_path: Path) -> None:
     examples = (
         '{"flight": "UA1", "delay": "nan", "day": 8, "share": 1, "late": true, "at": {"k": "nan"}}',

@@ -130,12 +130,15 @@ def print_findings(
         if each.verdict != GateVerdict.PASS:
             print_line()
             print_line(each.said)
+        if each.shows_new:
+            print_line("rows that newly fail:")
         for text in each.examples[:_EXAMPLES_PRINTED]:
             print_line(f"  {text}")
         if len(each.examples) > _EXAMPLES_PRINTED:
             print_line(f"  and {len(each.examples) - _EXAMPLES_PRINTED} more; --json has them")
         if each.failures and each.verdict != GateVerdict.PASS and each.rule in queries:
-            print_line(f"all of them: {queries[each.rule]}")
+            rows = "all that fail, new or not" if each.shows_new else "all of them"
+            print_line(f"{rows}: {queries[each.rule]}")
 
 
 def gate_document(rules: RuleSet | None, findings: Sequence[RuleFinding] = ()) -> dict[str, object]:

@@ -40,8 +40,9 @@ class RuleFinding:
         worse_by: How many rows more than before break it, or milliseconds that the newest is older;
             None if both are not known.
         allowed: The share of rows that may fail, as a text such as `1%`; None if no row may.
-        examples: Some rows that fail, each a JSON object of texts by column; of a result, rows
-            that did not fail before where there are any.
+        examples: Some rows that fail, each a JSON object of texts by column; where more fail than
+            before, only rows that did not fail before, if there are any.
+        shows_new: Whether the examples are only of rows that did not fail before.
         partitions: Those in which more rows fail than before, the largest growth first; none where
             no more rows fail in all.
     """
@@ -61,6 +62,7 @@ class RuleFinding:
     allowed: str | None = None
     examples: tuple[str, ...] = ()
     partitions: tuple[PartitionFailures, ...] = ()
+    shows_new: bool = False
 
     @property
     def is_new(self) -> bool:

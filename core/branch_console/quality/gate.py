@@ -54,6 +54,7 @@ FINDINGS: Final = pa.schema(
         pa.field("allowed", pa.string()),
         pa.field("examples", pa.list_(pa.string()), nullable=False),
         pa.field("partitions", pa.list_(_PARTITION), nullable=False),
+        pa.field("shows_new", pa.bool_(), nullable=False),
     ]
 )
 """The findings on each rule; numbers are null if nothing was counted."""
@@ -123,6 +124,7 @@ def _judged(rule: QualityRule, after: RuleResult, before: RuleResult | None) -> 
         **_numbers(rule, before, "_before"),
         examples=after.examples,
         partitions=after.partitions,
+        shows_new=after.shows_new,
     )
 
 

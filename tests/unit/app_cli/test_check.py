@@ -1,5 +1,6 @@
 """Rules on the command line: what cannot be read is told before anything is started."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from branch_console.jobs.progress import JobState
 from branch_console.quality.gate import findings_table
 from branch_console.quality.rule_file import rule_path
 from branch_console.sql.answer import Answer
+from branch_console_app.cli.check import print_findings
 from branch_console_app.services import Services
 from tests.console.pretend import job
 from tests.support.branch_bench import BranchBench
@@ -130,3 +132,16 @@ def test_what_newly_fails_comes_first_with_both_outcomes_and_counts(
         ("fails", "fails", 2, 3, 8, -1),
         ("passes", None, 0, None, None, None),
     ]
+
+
+def test_rows_that_newly_fail_are_told_from_all_that_fail(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    finding = replace(ORDERED.findings[0], failures=25, examples=('{"id": 7}',))
+    for shows_new, lines in (
+        (True, ["rows that newly fail:", '  {"id": 7}', "all that fail, new or not: SELECT 1"]),
+        (False, ['  {"id": 7}', "all of them: SELECT 1"]),
+    ):
+        shown = replace(finding, verdict="block", shows_new=shows_new)
+        print_findings([shown], {shown.rule: "SELECT 1"})
+        assert capsys.readouterr().out.splitlines()[-len(lines) - 1 :] == [shown.said, *lines]

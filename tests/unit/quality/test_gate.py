@@ -90,7 +90,7 @@ def test_a_breaking_schema_blocks_whatever_the_rules_say() -> None:
 
 
 def test_a_finding_tells_both_counts_and_comes_back_from_what_is_kept() -> None:
-    after = found(41, 1000, examples=('{"a": null}',))
+    after = found(41, 1000, examples=('{"a": null}',), shows_new=True)
     report = judge(rules(RULE), {"r": after}, {"r": found(0, 960)})
     (finding,) = report.findings
     assert finding.said == (
@@ -119,9 +119,24 @@ def test_a_finding_names_the_partitions_in_which_more_rows_fail_than_before() ->
     kept = report.to_object()["findings"]
     assert isinstance(kept, list)
     assert findings_of(kept) == report.findings
-    # What an earlier release kept has no such column.
-    earlier = findings_table(report).drop_columns("partitions").to_pylist()
+    # What an earlier release kept has no such columns.
+    earlier = findings_table(report).drop_columns(["partitions", "shows_new"]).to_pylist()
     assert findings_of(earlier) == (replace(finding, partitions=()),)
+
+
+def test_a_finding_says_if_the_rows_it_shows_may_have_failed_before() -> None:
+    unsure = " The rows shown may have failed before."
+    rows = ('{"a": null}',)
+    cells = (
+        (found(9, examples=rows), found(1), True),
+        (found(9, examples=rows, shows_new=True), found(1), False),
+        (found(9, examples=rows), found(0), False),
+        (found(9, examples=rows), found(9), False),
+        (found(9), found(1), False),
+    )
+    for after, before, is_unsure in cells:
+        (finding,) = judge(rules(RULE), {"r": after}, {"r": before}).findings
+        assert finding.said.endswith(unsure) is is_unsure, (after, before)
 
 
 def test_what_passes_does_not_speak_of_failures_as_passes() -> None:

@@ -13,7 +13,7 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.compare.failing_rows import FailingRows
 from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.quality.findings import GateVerdict, RuleFinding, findings_of
-from branch_console.quality.rules import RuleSet
+from branch_console.quality.rules import MOST_EXAMPLES, RuleSet
 from branch_console_app import reads, state
 from branch_console_app.models.compare.rows import cell_text
 from branch_console_app.models.parts.query_answer import text_for_address
@@ -149,9 +149,7 @@ def _show_finding(
         st.caption(f"Condition: {plain(finding.asked)}")
     if finding.examples:
         shown = _failing_rows(finding.examples, first)
-        with st.expander(
-            _rows_title(len(shown), finding.failures), expanded=verdict is GateVerdict.BLOCK
-        ):
+        with st.expander(_rows_title(finding), expanded=verdict is GateVerdict.BLOCK):
             st.dataframe(
                 shown, hide_index=True, row_height=rows.TABLE_ROW,
                 height=rows.table_height(len(shown), 8), key=f"{key}-{finding.rule}",
@@ -191,7 +189,12 @@ def _failing_rows(examples: Sequence[str], first: Sequence[str]) -> pd.DataFrame
     return found
 
 
-def _rows_title(shown: int, failures: int | None) -> str:
+def _rows_title(finding: RuleFinding) -> str:
+    shown, failures = len(finding.examples), finding.failures
+    if finding.shows_new:
+        # Beyond so many no more are looked up.
+        first = "first " if shown >= MOST_EXAMPLES else ""
+        return f"Rows that newly fail ({first}{count(shown)}; {count(failures)} fail in all)"
     if failures is None or failures <= shown:
         return f"Failing rows ({count(shown)})"
     return f"Failing rows (first {count(shown)} of {count(failures)})"
