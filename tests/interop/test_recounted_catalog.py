@@ -6,23 +6,12 @@ from typing import Any, Final
 
 import pytest
 
-from branch_console.jobs.warm_rows import WarmRows
-from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.spark.session.session import WarmSession
-from tests.support.command_line import CommandLine
 from tests.support.java_paimon import JavaPaimon
-from tests.support.jobs_at_once import run_jobs_at_once
+from tests.support.jobs_at_once import operate
 from tests.support.recounted_tables import RecountedTable
 from tests.support.spark_in_process import SessionInProcess
 
 _KINDS: Final = ("deduplicate", "partitioned", "marked", "append_marked", "append_partitioned")
-
-
-class _RowsInProcess(WarmRows):
-    """Reads and writes rows as a worker does, without Spark."""
-
-    def _open(self) -> WarmSession:
-        return SessionInProcess()
 
 
 @pytest.mark.depth("long")
@@ -32,17 +21,10 @@ def test_counts_of_rows_of_a_branch_of_the_catalog_are_those_of_paimon(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for setting in ("STATE_DIR", "CACHE_DIR"):
-        monkeypatch.setenv(f"BRANCH_CONSOLE_{setting}", str(tmp_path / setting))
-    monkeypatch.setenv("BRANCH_CONSOLE_ROLE", "operator")
     folder = tmp_path / "java"
     java = open_java(folder)
     tables = {f"db.{kind}": RecountedTable(java, kind) for kind in _KINDS}
-    run_jobs_at_once(
-        monkeypatch, lambda: Warehouse.open(str(folder)),
-        lambda services: _RowsInProcess(services.job_settings, services.warehouse.file_io),
-    )  # fmt: skip
-    console = CommandLine(folder, capsys)
+    console = operate(folder, monkeypatch, capsys, SessionInProcess)
     assert console("catalog", "create", "spring").code == 0
     for table in tables.values():
         table.delete("spring", 17, 18)

@@ -14,15 +14,12 @@ from typing import Any, Final
 
 import pytest
 
-from branch_console.jobs.warm_rows import WarmRows
-from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.spark.session.session import WarmSession
 from branch_console_app.services import Services
 from branch_console_app.settings import Settings
 from tests.console.pages import Console, Page
 from tests.support.command_line import Answer, CommandLine
 from tests.support.java_paimon import JavaPaimon
-from tests.support.jobs_at_once import run_jobs_at_once
+from tests.support.jobs_at_once import operate
 from tests.support.recounted_tables import BRANCHES, COLUMNS, KINDS, RecountedTable, Rows
 from tests.support.row_figures import as_number, is_number, numbers_in
 from tests.support.spark_in_process import SessionInProcess
@@ -38,13 +35,6 @@ _KEYS: Final = {
     "max": "high",
 }  # fmt: skip
 SETTLED: Final = 'version: 1\ntables: {"*": {take: theirs}}'
-
-
-class RowsInProcess(WarmRows):
-    """Reads and writes rows as a worker does, without Spark."""
-
-    def _open(self) -> WarmSession:
-        return SessionInProcess()
 
 
 class Recount:
@@ -302,22 +292,13 @@ def recount(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Callable[[str], Recount]:
-    folders = {"state_dir": str(tmp_path / "state"), "cache_dir": str(tmp_path / "cache")}
-    for setting, path in folders.items():
-        monkeypatch.setenv(f"BRANCH_CONSOLE_{setting.upper()}", path)
-    monkeypatch.setenv("BRANCH_CONSOLE_ROLE", "operator")
-    monkeypatch.setenv("COLUMNS", "400")
     folder = tmp_path / "java"
-
-    def rows(services: Services) -> RowsInProcess:
-        return RowsInProcess(services.job_settings, services.warehouse.file_io)
 
     def build(name: str) -> Recount:
         table = RecountedTable(open_java(folder), name)
-        run_jobs_at_once(monkeypatch, lambda: Warehouse.open(str(folder)), rows)
-        asked = {"warehouse": str(folder), "actor": "ada", **folders}
-        services = Services(Settings.from_environment(asked, {}))
-        return Recount(table, CommandLine(folder, capsys), services)
+        console = operate(folder, monkeypatch, capsys, SessionInProcess)
+        services = Services(Settings.from_environment({"warehouse": str(folder), "actor": "ada"}))
+        return Recount(table, console, services)
 
     return build
 

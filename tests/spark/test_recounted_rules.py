@@ -11,15 +11,13 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from branch_console.jobs.warm_rows import WarmRows
-from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.quality.rule_file import rule_path
 from branch_console.spark.session.session import WarmSession
 from branch_console_app.services import Services
 from branch_console_app.settings import Settings
 from tests.support.command_line import CommandLine
 from tests.support.java_paimon import JavaPaimon
-from tests.support.jobs_at_once import run_jobs_at_once
+from tests.support.jobs_at_once import operate
 from tests.support.recounted_tables import BRANCHES, RecountedTable
 from tests.support.requirements import need_java_paimon
 
@@ -255,16 +253,7 @@ def recount(
     capsys: pytest.CaptureFixture[str],
 ) -> Callable[[str], RuleRecount]:
     need_java_paimon(paimon_version)
-    folders = {"state_dir": str(tmp_path / "state"), "cache_dir": str(tmp_path / "cache")}
-    for setting, path in folders.items():
-        monkeypatch.setenv(f"BRANCH_CONSOLE_{setting.upper()}", path)
-    monkeypatch.setenv("BRANCH_CONSOLE_ROLE", "operator")
-    monkeypatch.setenv("COLUMNS", "400")
     folder = tmp_path / "java"
-
-    class RowsHere(WarmRows):
-        def _open(self) -> WarmSession:
-            return session
 
     def build(name: str) -> RuleRecount:
         table = RecountedTable(JavaPaimon(folder, paimon_version), name)
@@ -272,13 +261,9 @@ def recount(
         path.parent.mkdir(parents=True)
         lines = (f"  - {{id: r{number}, {rule}}}" for number, rule in enumerate(RULES))
         path.write_text("\n".join([f"table: {table.name}", "rules:", *lines]))
-        run_jobs_at_once(
-            monkeypatch, lambda: Warehouse.open(str(folder)),
-            lambda services: RowsHere(services.job_settings, services.warehouse.file_io),
-        )  # fmt: skip
-        asked = {"warehouse": str(folder), "actor": "ada", **folders}
-        services = Services(Settings.from_environment(asked, {}))
-        return RuleRecount(table, CommandLine(folder, capsys), services)
+        console = operate(folder, monkeypatch, capsys, lambda: session)
+        services = Services(Settings.from_environment({"warehouse": str(folder), "actor": "ada"}))
+        return RuleRecount(table, console, services)
 
     return build
 

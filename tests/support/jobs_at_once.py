@@ -2,18 +2,22 @@
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
 from branch_console.errors import PaimonError
 from branch_console.jobs.progress import JobState, JobView
+from branch_console.jobs.warm_rows import WarmRows
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.row_engine import RowEngine
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.kept_receipts import is_recorded
+from branch_console.spark.session.session import WarmSession
 from branch_console_app.services import Services, new_operation_id
+from tests.support.command_line import CommandLine
 
 
 def run_jobs_at_once(
@@ -74,3 +78,35 @@ def run_jobs_at_once(
 
     monkeypatch.setattr(Services, "start", start)
     monkeypatch.setattr(Services, "job", job)
+
+
+def rows_in(session: Callable[[], WarmSession]) -> Callable[[Services], RowEngine]:
+    """Return what makes the engine of somebody's jobs, which reads and writes rows in a session."""
+
+    class RowsOfSession(WarmRows):
+        def _open(self) -> WarmSession:
+            return session()
+
+    return lambda services: RowsOfSession(services.job_settings, services.warehouse.file_io)
+
+
+def operate(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    session: Callable[[], WarmSession],
+) -> CommandLine:
+    """Return the command line of an operator of a warehouse, whose jobs run at once.
+
+    Args:
+        folder: The warehouse. State and cache are kept beside it, for the test alone.
+        monkeypatch: Of the test.
+        capsys: Of the test.
+        session: Returns the session that reads and writes rows.
+    """
+    for setting in ("state", "cache"):
+        monkeypatch.setenv(f"BRANCH_CONSOLE_{setting.upper()}_DIR", str(folder.parent / setting))
+    monkeypatch.setenv("BRANCH_CONSOLE_ROLE", "operator")
+    monkeypatch.setenv("COLUMNS", "400")
+    run_jobs_at_once(monkeypatch, lambda: Warehouse.open(str(folder)), rows_in(session))
+    return CommandLine(folder, capsys)

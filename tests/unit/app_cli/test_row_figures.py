@@ -11,15 +11,11 @@ from pathlib import Path
 import pytest
 import typer
 
-from branch_console.jobs.warm_rows import WarmRows
-from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.spark.session.session import WarmSession
 from branch_console.sql.statement import CALLED
 from branch_console_app.cli.commands import DONE, REFUSED, program
-from branch_console_app.services import Services
 from tests.support.command_line import Answer, CommandLine
 from tests.support.contested_table import NAME, ContestedTable
-from tests.support.jobs_at_once import run_jobs_at_once
+from tests.support.jobs_at_once import operate
 from tests.support.row_figures import Truth, numbers_in, numbers_under_rows
 from tests.support.spark_in_process import SessionInProcess
 from tests.unit.app_cli.test_loaded_packages import paths
@@ -188,13 +184,6 @@ CALLS: tuple[str, ...] = (
 )
 
 
-class RowsInProcess(WarmRows):
-    """Reads, compares and writes rows as a worker does, with Spark's tasks in this process."""
-
-    def _open(self) -> WarmSession:
-        return SessionInProcess()
-
-
 @pytest.fixture
 def table(tmp_path: Path) -> ContestedTable:
     return ContestedTable(tmp_path / "warehouse", flights=FLIGHTS)
@@ -203,20 +192,10 @@ def table(tmp_path: Path) -> ContestedTable:
 @pytest.fixture
 def console(
     table: ContestedTable,
-    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> CommandLine:
-    monkeypatch.setenv("BRANCH_CONSOLE_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setenv("BRANCH_CONSOLE_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("BRANCH_CONSOLE_ROLE", "operator")
-    monkeypatch.setenv("COLUMNS", "400")
-
-    def rows(services: Services) -> RowsInProcess:
-        return RowsInProcess(services.job_settings, services.warehouse.file_io)
-
-    run_jobs_at_once(monkeypatch, lambda: Warehouse.open(str(table.folder)), rows)
-    return CommandLine(table.folder, capsys)
+    return operate(table.folder, monkeypatch, capsys, SessionInProcess)
 
 
 class Walk:
