@@ -45,7 +45,7 @@ _SIZES: Final = {
 _WORDS: Final = {
     VersionKind.FORKED: "the branch begins",
     VersionKind.CHANGED: "a statement changed names or properties",
-    VersionKind.SIGHTED: "changes of main by other engines",
+    VersionKind.SIGHTED: "main as found in its folders",
     VersionKind.MERGED: "merge",
     VersionKind.UNDONE: "undo",
     VersionKind.TURNED_BACK: "merge turned back",

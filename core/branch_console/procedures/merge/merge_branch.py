@@ -305,7 +305,7 @@ def _moved(plan: ThreeWayPlan) -> list[Consequence]:
 
 def _new_schema(plan: ThreeWayPlan | SchemaPlan) -> list[Consequence]:
     new = [each.id for each in plan.schema.schemas]
-    return [changes(f"The schema of {plan.target!r} becomes {new[-1]}.")] if new else []
+    return [changes(f"{plan.target!r} gets schema {new[-1]}.")] if new else []
 
 
 def _nothing_to_do(warehouse: Warehouse, call: ProcedureCall, plan: UpToDatePlan) -> Receipt:
