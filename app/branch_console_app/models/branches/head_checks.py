@@ -13,6 +13,7 @@ from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.browse.page_values import BranchItem
 from branch_console.procedures.call.call import Argument
 from branch_console.quality.findings import GateReport, GateVerdict
+from branch_console_app.models.parts.wording import listed
 
 JUDGING_JOBS: Final = frozenset({"check_rules", "dry_run_merge", "merge_branch", "fast_forward"})
 """Jobs that judge the head of a branch, or what its merge would leave, by the rules of a table."""
@@ -32,6 +33,12 @@ def asked_merge(job: JobView) -> MergeRequest | FastForwardRequest | None:
         return of.decode(job.name, job.arguments)
     except InvalidInput:
         return None  # it may have other arguments
+
+
+def merged_sides(job: JobView) -> tuple[str, str] | None:
+    """Return the source and the target of the merge that a job was asked for, None as above."""
+    asked = asked_merge(job)
+    return None if asked is None else (asked.source, asked.target or MAIN_BRANCH)
 
 
 def merge_options(request: MergeRequest) -> tuple[object, ...]:
@@ -56,7 +63,7 @@ def judges_source_only(job: JobView) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadCheck:
-    """A check by the rules of what the merge of a branch leaves.
+    """The result of the quality rules for the merge of one branch.
 
     Attributes:
         judged: The identities of the heads: that of the target if there was one, then that of the
@@ -79,8 +86,7 @@ class HeadCheck:
         """Say what was found, names in quotes: `blocked by 'tail'`."""
         blocking = [f"'{each.rule}'" for each in self.report.blocking]
         if blocking:
-            more = f" and {len(blocking) - 1} more" if len(blocking) > 1 else ""
-            return f"blocked by {blocking[0]}{more}"
+            return f"blocked by {listed(blocking, most=1)}"
         warns = self.report.verdict is GateVerdict.WARN
         return f"passes the quality rules{', with a warning' if warns else ''}"
 

@@ -70,10 +70,11 @@ def done_words(
         for name, value in arguments.items()
         if value is not None
     }
-    if procedure == ProtectBranchRequest.procedure and "branch" in given:
-        is_many = is_pattern(str(arguments["branch"]))
+    asked = _decoded(procedure, arguments)
+    if isinstance(asked, ProtectBranchRequest):
+        is_many = is_pattern(asked.branch)
         subject = f"{'Branches' if is_many else 'Branch'} {given['branch']}"
-        since = "now" if arguments.get("protected", True) else "no longer"
+        since = "now" if asked.protected else "no longer"
         return f"{subject} {'are' if is_many else 'is'} {since} protected."
     words = _DONE.get(procedure)
     try:

@@ -11,7 +11,12 @@ from branch_console.operations.compare_requests import CheckRulesRequest
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
 from branch_console.procedures.browse.page_values import BranchItem
 from branch_console.quality.findings import GateVerdict, RuleFinding
-from branch_console_app.models.branches.head_checks import asked_merge, merge_options, target_of
+from branch_console_app.models.branches.head_checks import (
+    asked_merge,
+    merge_options,
+    merged_sides,
+    target_of,
+)
 from branch_console_app.models.parts.wording import code, listed, plural
 
 OTHER_COMMITS: Final = "on other commits"
@@ -84,8 +89,7 @@ def stopped_words(blocking: Sequence[RuleFinding]) -> str:
     """Say what stopped a job, as Markdown: "stopped by rule `tail` and 1 more"."""
     if not blocking:
         return "stopped by the quality rules"
-    more = f" and {len(blocking) - 1} more" if len(blocking) > 1 else ""
-    return f"stopped by rule {code(blocking[0].rule)}{more}"
+    return f"stopped by rule {listed([code(each.rule) for each in blocking], most=1)}"
 
 
 def passed_words(findings: Sequence[RuleFinding]) -> str:
@@ -142,11 +146,7 @@ class SoughtMerge:
         """Whether a job may have judged a merge of these branches."""
         if job.name == CheckRulesRequest.procedure:
             return self.is_forward and target_of(job.arguments) == self._target
-        asked = asked_merge(job)
-        return asked is not None and (asked.source, asked.target or MAIN_BRANCH) == (
-            self.request.source,
-            self._target,
-        )
+        return merged_sides(job) == (self.request.source, self._target)
 
     @property
     def _target(self) -> str:

@@ -1,15 +1,14 @@
 """The facts about a merge besides its plan: compared rows, jobs of the draft, a role."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
-from types import MappingProxyType
 from typing import Final
 
 import pyarrow as pa
 
-from branch_console.errors import ErrorKind, InvalidInput, PaimonError
+from branch_console.errors import ErrorKind, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.jobs.progress import JobState, JobView
@@ -21,15 +20,14 @@ from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
 from branch_console.procedures.call.consequence import Consequence
 from branch_console.procedures.call.permissions import Role
 from branch_console.quality.findings import GateVerdict, RuleFinding
+from branch_console_app.models.branches.head_checks import merged_sides
 from branch_console_app.models.merge.gate_run import GateRun
 from branch_console_app.models.merge.resolver import WHOLE_ROW, groups_of
 
 STAGED_HOURS: Final = 24
 """How long the result of a dry run is kept."""
 _HOUR_MILLIS: Final = 3_600_000
-_MERGES: Final[Mapping[str, type[MergeRequest | FastForwardRequest]]] = MappingProxyType(
-    {each.procedure: each for each in (MergeRequest, FastForwardRequest)}
-)
+_MERGES: Final = frozenset({MergeRequest.procedure, FastForwardRequest.procedure})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,17 +166,9 @@ def merge_at_work(
     for job in jobs:
         if job.state.is_over or job.name not in _MERGES or job.table is None:
             continue
-        if _sides_of(job) == (source, target) and _is_of(job.table, table):
+        if merged_sides(job) == (source, target) and _is_of(job.table, table):
             return job
     return None
-
-
-def _sides_of(job: JobView) -> tuple[str, str] | None:
-    try:
-        asked = _MERGES.get(job.name, MergeRequest).decode(job.name, job.arguments)
-    except InvalidInput:
-        return None  # a job of another release may have other arguments
-    return asked.source, asked.target or MAIN_BRANCH
 
 
 def _is_of(name: str, table: Identifier) -> bool:
@@ -202,7 +192,7 @@ def last_dry_run(
     for job in jobs:
         if job.name != DryRunRequest.procedure or job.state is not JobState.DONE:
             continue
-        if _sides_of(job) == (source, target) and _is_of(job.table or "", table):
+        if merged_sides(job) == (source, target) and _is_of(job.table or "", table):
             return job
     return None
 
