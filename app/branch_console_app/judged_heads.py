@@ -103,7 +103,7 @@ def read_head_checks(
     """
     try:
         jobs = reads.jobs(_JOBS_LOOKED_AT)
-        # A check against another branch would stand in the way of those against this one.
+        # The number of checks that are read is limited: those against other branches do not count.
         judging = [
             each for each in jobs if _judged(each, table) and target_of(each.arguments) == versus
         ]

@@ -443,7 +443,7 @@ class CheckedMerge:
     """The effect of a merge, and what its options change about its conflicts of files.
 
     Attributes:
-        resolution: What there is to decide on, and the draft of what was decided.
+        resolution: The conflicts, and the draft with the decisions so far.
         arguments: All that the merge was decided with.
         decision: What it would do.
         settlings: The options with which it would have fewer conflicts, the best first.

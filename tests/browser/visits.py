@@ -279,7 +279,7 @@ class Visit:
         return self.query["id"]
 
     def runs_here(self, click: Callable[[], None]) -> str:
-        """Confirm an act, and wait until the page tells that it is done; return its job's id."""
+        """Confirm an act, wait until the page says that it is done, return the id of its job."""
         before = self.query.get("act")
         click()
         self.waits_for(

@@ -471,7 +471,7 @@ def test_the_rows_that_newly_fail_are_shown_of_a_table_with_maps(
     table.write(tagged([{"id": 99, "code": "b"}]), more=_WITH_MAPS)
     for ids, is_unsure, said in _judged(table, _CODE, _ASKS):
         assert (ids, is_unsure) == ([0, 200, 201, 202], False), said
-    # The columns that such a query has are not known.
+    # Nobody knows which columns such a query returns.
     for ids, is_unsure, said in _judged(table, _ASKS.replace("SELECT *", "SELECT id, tags")):
         assert (len(ids), is_unsure) == (20, True), said
 

@@ -149,7 +149,7 @@ class RuleRecount:
         }
 
     def check(self, branch: str) -> None:
-        """What `check` finds on a branch, and on main of what fails there."""
+        """Recount what `check` finds on a branch, and on main for the rules that fail there."""
         true, before = self.true(branch), self.true("main")
         asked = ("check", self.name, "--branch", branch, "--since", "main", "--json")
         self._hold(self._console(*asked).document["findings"], true, before)

@@ -59,7 +59,7 @@ _NOT_COMPARED: Final = frozenset(
 _TEXTS: Final = frozenset({TypeRoot.CHAR, TypeRoot.VARCHAR})
 # As in 12:00:00.0000001; zeros behind six digits change nothing.
 _FINER: Final = re.compile(r"[.,]\d{6}\d*[1-9]")
-# The rows of such a query are rows of the table.
+# Such a query returns rows of the table.
 _OF_ALL_COLUMNS: Final = re.compile(
     rf"\s*SELECT\s+\*\s+FROM\s+{re.escape(TABLE_IN_QUERY)}\s+WHERE\b", re.IGNORECASE
 )
