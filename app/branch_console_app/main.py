@@ -59,9 +59,12 @@ def main() -> None:
     """Draw the page of the address."""
     theme.dress_page()
     pages = _pages()
-    state.register_pages(pages)
+    # The page of the bare address. Streamlit writes links to it without a path, so that in a new
+    # tab they would open the page that they are on: elsewhere the Overview has a path of its own.
+    home = st.Page(overview.show, title=_title(PageName.OVERVIEW), url_path="home", default=True)
+    page = st.navigation([home, *pages.values()], position="hidden")
+    state.register_pages({**pages, PageName.OVERVIEW: home} if page is home else pages)
     state.begin_reading()
-    page = st.navigation(list(pages.values()), position="hidden")
     state.go_back_to_left(page.url_path)
     state.announce(page.url_path)
     if _name_of(page) is not PageName.MERGE:
@@ -101,15 +104,7 @@ def _pages() -> dict[PageName, st.Page]:
         PageName.JOB: jobs.show_job,
         PageName.RECEIPT: receipts.show,
     }
-    return {
-        name: st.Page(
-            view,
-            title=_title(name),
-            url_path=name,
-            default=name is PageName.OVERVIEW,
-        )
-        for name, view in views.items()
-    }
+    return {name: st.Page(view, title=_title(name), url_path=name) for name, view in views.items()}
 
 
 def _title(name: PageName) -> str:

@@ -72,6 +72,19 @@ def test_an_unknown_branch_is_not_found_and_near_ones_are_offered(
     expect(seen.page.locator('[data-testid="stPlotlyChart"]')).to_have_count(1)
 
 
+def test_the_overview_opens_in_a_new_tab_from_any_page(
+    visit: NewVisit, demo_console: RunningConsole
+) -> None:
+    # The property is the address that a new tab opens; the attribute leaves out the path.
+    seen = visit(demo_console).turn_to("merge", **FLIGHTS)
+    entry = seen.page.locator('[data-testid="stSidebar"]').get_by_role("link", name="Overview")
+    seen.page.goto(str(entry.evaluate("link => link.href")))
+    seen.settle()
+    expect(seen.page).to_have_title("Overview · demo · Branch Console")
+    seen.page.go_back()
+    expect(seen.page).to_have_title("Merge · air.flights · Branch Console")
+
+
 def test_a_link_to_a_reused_id_says_so(visit: NewVisit, demo_console: RunningConsole) -> None:
     seen = visit(demo_console).turn_to("snapshots", **FLIGHTS, snap="main:3:00000000")
     seen.sees("is not the one this link was made for")
