@@ -55,6 +55,7 @@ from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, Preview
 from branch_console.procedures.call.manifest_progress import with_manifest_progress
 from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
+from branch_console.procedures.catalog_merge.planning_progress import counting_tables
 from branch_console.procedures.catalog_merge.publishing_progress import Publishing
 from branch_console.procedures.compare.count_rows import CountWork
 from branch_console.procedures.compare.failing_rows import FailingRows
@@ -121,8 +122,8 @@ class Reading:
 
 
 @dataclass(slots=True)
-class ManifestsRead:
-    """How many manifests a reading under way has read, of how many that it needs.
+class DoneSoFar:
+    """How much a reading under way has done, of how much that it has to do.
 
     Attributes:
         so_far: Both numbers. They change together, in the thread of the reading, and the second
@@ -131,9 +132,9 @@ class ManifestsRead:
 
     so_far: tuple[int, int] = (0, 0)
 
-    def note(self, read: int, wanted: int) -> None:
+    def note(self, done: int, wanted: int) -> None:
         """Replace both numbers."""
-        self.so_far = (read, wanted)
+        self.so_far = (done, wanted)
 
 
 class Begun(Generic[T]):
@@ -142,24 +143,24 @@ class Begun(Generic[T]):
     Args:
         future: The reading.
         of: Converts the result of the future to the value that the page asked for.
-        manifests: Its progress; None if nobody counts it.
+        done: Its progress; None if nobody counts it.
     """
 
     def __init__(
         self,
         future: "Future[Any]",
         of: Callable[[Any], T],
-        manifests: ManifestsRead | None = None,
+        done: DoneSoFar | None = None,
     ) -> None:
         self._future, self._of = future, of
-        self._manifests = manifests or ManifestsRead()
+        self._done = done or DoneSoFar()
         self.begun_millis: Final = state.now_millis()
         """When the page began it, or found it under way."""
 
     @property
-    def manifests(self) -> tuple[int, int]:
-        """How many manifests are read by now, of how many that are known to be needed."""
-        return self._manifests.so_far
+    def so_far(self) -> tuple[int, int]:
+        """How much is done by now, of how much that is known to be needed; zeros if not known."""
+        return self._done.so_far
 
     def is_done(self, within_seconds: float = 0) -> bool:
         """Whether `result` answers at once, be it with an error; waits a while for that."""
@@ -524,15 +525,22 @@ def policy_of(resolution: Resolution) -> str | None:
     return draft.policy.to_yaml() if draft.decisions else None
 
 
-def _begin_reading(read: Callable[[], Any]) -> Begun[Reading]:
-    """Begin what depends on the heads as they are now, so that it is not kept."""
-    manifests = ManifestsRead()
+def _begin_reading(
+    read: Callable[[], T],
+    counting: Callable[[Callable[[], T], Callable[[int, int], None]], T] = with_manifest_progress,
+) -> Begun[Reading]:
+    """Begin what depends on the heads as they are now, so that it is not kept.
+
+    Args:
+        read: Reads it.
+        counting: Has it read, and reports how much is done.
+    """
+    done = DoneSoFar()
 
     def read_now() -> Reading:
-        value = with_manifest_progress(read, manifests.note)
-        return Reading(value=value, millis=state.now_millis())
+        return Reading(value=counting(read, done.note), millis=state.now_millis())
 
-    return Begun(_read_aside(read_now), lambda reading: reading, manifests)
+    return Begun(_read_aside(read_now), lambda reading: reading, done)
 
 
 def merge(arguments: Mapping[str, Argument]) -> MergeDecision:
@@ -547,9 +555,20 @@ def can_try_merge(identifier: Identifier, diff: StateDiff) -> bool:
     return found
 
 
-def catalog_resolution(arguments: Mapping[str, Argument]) -> CatalogResolution:
-    """Return what a merge of the catalog would do now, and the draft that settles conflicts."""
-    return get_services().catalog_resolution(arguments)
+def begin_catalog_merge(arguments: Mapping[str, Argument]) -> Begun[Reading]:
+    """Begin to decide what a merge of the catalog would do: the value is a `CatalogResolution`.
+
+    Its progress counts tables.
+    """
+    services = get_services()
+
+    def read_counted(
+        read: Callable[[], CatalogResolution], report: Callable[[int, int], None]
+    ) -> CatalogResolution:
+        with counting_tables(report):
+            return read()
+
+    return _begin_reading(lambda: services.catalog_resolution(arguments), read_counted)
 
 
 def decisions(arguments: Mapping[str, Argument]) -> str:

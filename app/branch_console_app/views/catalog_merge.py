@@ -4,7 +4,9 @@ from enum import StrEnum
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
@@ -24,6 +26,7 @@ from branch_console_app.state import PageName
 from branch_console_app.widgets.merge.catalog_confirm import show_catalog_confirm
 from branch_console_app.widgets.merge.catalog_conflicts import CatalogResolver, conflicts_title
 from branch_console_app.widgets.merge.catalog_objects import show_merged_objects
+from branch_console_app.widgets.merge.checking import CheckedBranches, CheckedUnit, check_merge
 from branch_console_app.widgets.merge.plan import show_options
 from branch_console_app.widgets.merge.verdict import draw_verdict, update_button
 from branch_console_app.widgets.parts.dialogs import offer, show_dialog
@@ -68,12 +71,18 @@ def show(place: Location) -> None:
             )  # fmt: skip
             return
     _show_choice(names, source, target, database)
+    slot = st.empty()
     if source is None or source == target:
         st.info("Choose two branches: the source brings its changes, the target gets them.")
         state.link(PageName.CATALOG, "Branches of the catalog", home, icon=":material/graph_2:")
         return
     with guarded("The preview cannot be made. Nothing was changed."):
-        _show_merge(_arguments(source, target, database), home)
+        try:
+            _show_merge(slot, _arguments(source, target, database), home)
+        except PaimonError:
+            # Else the head would go on saying that the merge is being checked.
+            slot.empty()
+            raise
 
 
 def _view_with(side: str, name: str) -> dict[str, str | None]:
@@ -137,19 +146,25 @@ def _choose_extent(key: str) -> None:
         state.set_parameters({"of": Extent.DATABASE, "db": str(chosen)})
 
 
-def _show_merge(arguments: dict[str, Argument], home: Location) -> None:
-    with st.skeleton(height=240):
-        resolution = reads.catalog_resolution(arguments)
-        asked = {**arguments, "policy": resolution.policy}
-        preview = reads.preview(PROCEDURE, asked)
-    plan = resolution.plan
+def _show_merge(slot: DeltaGenerator, arguments: dict[str, Argument], home: Location) -> None:
+    branches = CheckedBranches(
+        source=str(arguments["branch"]), target=str(arguments["target"]), unit=CheckedUnit.TABLES
+    )
+    resolution: CatalogResolution | None = check_merge(
+        slot, (PROCEDURE, arguments), branches, lambda _: reads.begin_catalog_merge(arguments)
+    )
+    if resolution is None:
+        return
+    asked = {**arguments, "policy": resolution.policy}
+    plan, preview = resolution.plan, resolution.preview
     resolver = CatalogResolver(resolution, arguments)
     # A decision makes another plan, and is no change that somebody else made.
     choice = repr((arguments, resolution.draft.version))
     seen = state.seen_plan(choice, SeenPlan(plan_id=plan.id, ours_id=None, theirs_id=None))
     verdict = catalog_merge_state(plan, settled=resolver.settled, seen=seen.plan_id)
     part = _part(resolver)
-    _show_verdict(verdict, resolution, part, home)
+    with slot.container():
+        _show_verdict(verdict, resolution, part, home)
     if verdict.standing is MergeStanding.STALE:
         return
     if resolver.number:

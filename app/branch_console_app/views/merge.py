@@ -57,7 +57,7 @@ from branch_console_app.widgets.merge.bar import (
     source_view,
     swap_sides,
 )
-from branch_console_app.widgets.merge.checking import check_merge
+from branch_console_app.widgets.merge.checking import CheckedBranches, check_merge
 from branch_console_app.widgets.merge.confirm import show_merge_dialog
 from branch_console_app.widgets.merge.draft_jobs import (
     begin_undo,
@@ -167,17 +167,17 @@ def _show_merge(
     """Plan the merge that the address asks for, and draw it."""
     asked = merge_arguments(identifier, source, target)
     given = with_reason(asked, f"{source}-{target}")
-    sides = items[source], items[target]
+    branches = CheckedBranches.of(items[source], items[target])
     if how == How.FAST_FORWARD:
         plan: ForwardDecision | None = check_merge(
-            slot, (how, identifier, source, target), sides,
+            slot, (how, identifier, source, target), branches,
             lambda _: reads.begin_fast_forward(identifier, source, target),
         )  # fmt: skip
         if plan is not None:
             _show_forward(identifier, items, plan, slot)
         return
     checked: CheckedMerge | None = check_merge(
-        slot, (how, identifier, asked), sides,
+        slot, (how, identifier, asked), branches,
         lambda before: reads.begin_merge(identifier, asked, given, before), given,
     )  # fmt: skip
     if checked is None:

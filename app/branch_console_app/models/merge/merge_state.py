@@ -213,19 +213,18 @@ class MergeState:
         )
 
     @classmethod
-    def loading(cls, source: str, target: str, manifests: tuple[int, int] = (0, 0)) -> "MergeState":
+    def loading(cls, source: str, target: str, progress: str = "") -> "MergeState":
         """Return the state while the plan is made.
 
         Args:
             source: The source.
             target: The target.
-            manifests: How many manifests are read, of how many that are needed; zeros are not said.
+            progress: How much of it is done, in a sentence; empty if that is not known.
         """
-        read, wanted = manifests
         return cls(
             standing=MergeStanding.LOADING,
             sentence=f"Checking what {code(source)} would change in {code(target)}.",
-            detail=f"{count(read)} of {plural(wanted, 'manifest')} read." if wanted else "",
+            detail=progress,
             secondary=_CANCEL,
         )
 

@@ -22,6 +22,7 @@ from branch_console_app.models.merge.catalog_merge import (
 )
 from branch_console_app.models.parts.wording import code, count, plain
 from branch_console_app.services import get_services
+from branch_console_app.widgets.merge.checking import forget_check
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.confirm import lacks_role
 from branch_console_app.widgets.parts.problem import show_problem
@@ -169,6 +170,8 @@ class CatalogResolver:
             get_services().save_catalog_draft(self._arguments, self._resolution.draft, wanted)
         except PaimonError as error:
             show_problem(error, headline="Your decision was not kept.")
+        # A check under way, and the answer of the last one, lack the decision.
+        forget_check()
 
 
 def conflicts_title(resolver: CatalogResolver) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from enum import StrEnum
+from typing import Any, Final, assert_never
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -11,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from branch_console.procedures.browse.page_values import BranchItem
 from branch_console_app import state
 from branch_console_app.models.merge.merge_state import MergeState
+from branch_console_app.models.parts.wording import count, plural
 from branch_console_app.reads import Begun, Reading
 from branch_console_app.widgets.merge.verdict import draw_verdict
 
@@ -21,6 +23,45 @@ COUNT_AFTER_MILLIS = 3_000
 _FOLLOW_SECONDS: Final = 0.5
 _KEPT_MILLIS: Final = 5_000
 _KEY: Final = "merge-check"
+
+
+class CheckedUnit(StrEnum):
+    """The unit in which a check counts how much of it is done."""
+
+    MANIFESTS = "manifests"
+    TABLES = "tables"
+
+    def words(self, done: int, wanted: int) -> str:
+        """Say how much is done: `3 of 12 tables checked.`; empty as long as nothing is known."""
+        if not wanted:
+            return ""
+        match self:
+            case CheckedUnit.MANIFESTS:
+                return f"{count(done)} of {plural(wanted, 'manifest')} read."
+            case CheckedUnit.TABLES:
+                return f"{count(done)} of {plural(wanted, 'table')} checked."
+            case _:
+                assert_never(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedBranches:
+    """The branches of a merge that is checked.
+
+    Attributes:
+        heads: Differs once a head has moved; None if only a check finds that out.
+    """
+
+    source: str
+    target: str
+    heads: object = None
+    unit: CheckedUnit = CheckedUnit.MANIFESTS
+
+    @classmethod
+    def of(cls, source: BranchItem, target: BranchItem) -> "CheckedBranches":
+        """Return two branches of a table."""
+        heads = tuple(item.head and item.head.identity for item in (source, target))
+        return cls(source=source.name, target=target.name, heads=heads)
 
 
 @dataclass(slots=True)
@@ -47,7 +88,7 @@ class _Check:
 def check_merge(
     slot: DeltaGenerator,
     subject: object,
-    sides: tuple[BranchItem, BranchItem],
+    branches: CheckedBranches,
     begin: Callable[[Any | None], Begun[Reading]],
     given: object = None,
 ) -> Any | None:
@@ -59,7 +100,7 @@ def check_merge(
     Args:
         slot: The place of the verdict.
         subject: The merge, with its options.
-        sides: The source and the target.
+        branches: The source and the target.
         begin: Begins the check on the heads as they are now, given the last answer.
         given: What it is begun with that changes no plan, such as the reason in a dialog. A check
             under way with another one is dropped. The last answer stays: without it the page would
@@ -69,28 +110,26 @@ def check_merge(
         None while a first check takes long, or one after a head moved, and after it was
         cancelled: the head says so.
     """
-    source, target = (item.name for item in sides)
     check: _Check | None = st.session_state.get(_KEY)
     if check is None or check.subject != subject:
         check = st.session_state[_KEY] = _Check(subject=subject)
     if check.is_cancelled:
-        _draw_unchecked(slot, source, target)
+        _draw_unchecked(slot, branches)
         return None
     if check.given != given:
         check.begun, check.given = None, given
-    heads = tuple(item.head and item.head.identity for item in sides)
-    if check.answer is not None and check.heads != heads:
+    if check.answer is not None and check.heads != branches.heads:
         check.begun = check.answer = None
     if check.answer is None:
         with slot.container():
-            draw_verdict(MergeState.loading(source, target))
+            draw_verdict(MergeState.loading(branches.source, branches.target))
     for _ in range(2):
         if check.begun is None:
-            check.begun, check.heads = begin(check.answer), heads
+            check.begun, check.heads = begin(check.answer), branches.heads
         begun = check.begun
         if not begun.is_done(within_seconds=PATIENCE_SECONDS):
             if check.answer is None:
-                _draw_loading(slot, begun, source, target)
+                _draw_loading(slot, begun, branches)
             else:
                 st.fragment(_follow, run_every=_FOLLOW_SECONDS)(begun)
             return check.answer
@@ -108,17 +147,17 @@ def forget_check() -> None:
     st.session_state.pop(_KEY, None)
 
 
-def _draw_loading(slot: DeltaGenerator, begun: Begun[Reading], source: str, target: str) -> None:
+def _draw_loading(slot: DeltaGenerator, begun: Begun[Reading], branches: CheckedBranches) -> None:
     """Draw the state of a check under way until it has ended, with the button that cancels it."""
     with _verdict_line(slot):
-        st.fragment(_say_progress, run_every=_FOLLOW_SECONDS)(begun, source, target)
+        st.fragment(_say_progress, run_every=_FOLLOW_SECONDS)(begun, branches)
         # Not in the fragment: whoever cancels gets another page.
-        _button(MergeState.loading(source, target), _cancel)
+        _button(MergeState.loading(branches.source, branches.target), _cancel)
 
 
-def _draw_unchecked(slot: DeltaGenerator, source: str, target: str) -> None:
+def _draw_unchecked(slot: DeltaGenerator, branches: CheckedBranches) -> None:
     """Draw the state of a check that was cancelled, with the button that checks again."""
-    verdict = MergeState.unchecked(source, target)
+    verdict = MergeState.unchecked(branches.source, branches.target)
     with _verdict_line(slot):
         draw_verdict(verdict)
         _button(verdict, forget_check)
@@ -145,12 +184,12 @@ def _button(verdict: MergeState, then: Callable[[], None]) -> None:
     )  # fmt: skip
 
 
-def _say_progress(begun: Begun[Reading], source: str, target: str) -> None:
-    """Draw the state of a check, and after a while how much is read; its end draws the page."""
+def _say_progress(begun: Begun[Reading], branches: CheckedBranches) -> None:
+    """Draw the state of a check, and after a while how much is done; its end draws the page."""
     _follow(begun)
     is_long = state.now_millis() - begun.begun_millis >= COUNT_AFTER_MILLIS
-    manifests = begun.manifests if is_long else (0, 0)
-    draw_verdict(MergeState.loading(source, target, manifests))
+    progress = branches.unit.words(*begun.so_far) if is_long else ""
+    draw_verdict(MergeState.loading(branches.source, branches.target, progress))
 
 
 def _follow(begun: Begun[Reading]) -> None:

@@ -11,10 +11,14 @@ from branch_console.merge.policy import Policy
 from branch_console.merge.policy_draft import PolicyDraft, draft_id
 from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import Role, check_role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import paths_of
-from branch_console.procedures.catalog_merge.merge_catalog import catalog_merge_of
+from branch_console.procedures.catalog_merge.merge_catalog import (
+    catalog_merge_of,
+    plan_catalog_merge_call,
+)
 from branch_console.procedures.merge.conflicts import keep_draft, kept_draft
 
 
@@ -25,11 +29,13 @@ class CatalogResolution:
     Attributes:
         asked: The plan without the draft: it has all conflicts.
         plan: The plan with the draft: it has only open conflicts.
+        preview: The preview of a run with the draft.
     """
 
     asked: CatalogMergePlan
     plan: CatalogMergePlan
     draft: PolicyDraft
+    preview: Preview
 
     @property
     def policy(self) -> str | None:
@@ -48,12 +54,14 @@ def find_catalog_resolution(warehouse: Warehouse, call: ProcedureCall) -> Catalo
         NotFound: A branch is no catalog branch, or there is no such database.
         InvalidInput: The kept draft cannot be read; it names the line.
     """
-    asked = catalog_merge_of(warehouse, _with_policy(call, None))
+    planned = plan_catalog_merge_call(warehouse, _with_policy(call, None))
+    asked = planned.plan
     draft = _draft(warehouse, asked)
-    found = CatalogResolution(asked=asked, plan=asked, draft=draft)
+    found = CatalogResolution(asked=asked, plan=asked, draft=draft, preview=planned.preview)
     if found.policy is None:
         return found
-    return replace(found, plan=catalog_merge_of(warehouse, _with_policy(call, found.policy)))
+    planned = plan_catalog_merge_call(warehouse, _with_policy(call, found.policy))
+    return replace(found, plan=planned.plan, preview=planned.preview)
 
 
 def save_catalog_draft(

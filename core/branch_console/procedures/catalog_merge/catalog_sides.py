@@ -32,6 +32,7 @@ from branch_console.procedures.catalog.states import (
     state_at_version,
     state_of_branch,
 )
+from branch_console.procedures.catalog_merge.planning_progress import counted
 from branch_console.procedures.merge.inputs import DecidedMerge, decided_for
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
 from branch_console.procedures.run.planned_heads import PlannedHeads
@@ -100,10 +101,13 @@ def read_catalog_sides(
             one_version=True,
         )
         changed = catalog_changes(states).tables
-        planned = {
-            change.id: _plan(deciding, states, change, asked, rules)
+        read = [
+            change
             for change in changed
             if _is_read(change) and (covers is None or change.id in covers)
+        ]
+        planned = {
+            change.id: _plan(deciding, states, change, asked, rules) for change in counted(read)
         }
         plans = {
             key: each.plan if isinstance(each, DecidedMerge) else each

@@ -156,7 +156,7 @@ def plan_catalog_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planne
             call, plan.id, notes, started_millis=now, finished_millis=now
         )
     return PlannedCatalogMerge(
-        preview=_preview(warehouse, plan, decided),
+        preview=replace(_preview(warehouse, plan, decided), is_idle=already is not None),
         journal=OperationJournal(plan_id=plan.id),
         branch=plan.target,
         earlier_receipt=already,
