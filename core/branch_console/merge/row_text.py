@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
 import pyarrow as pa
@@ -9,6 +11,7 @@ import pyarrow.compute as pc
 
 from branch_console.errors import InvalidInput
 from branch_console.format.values.fine_times import is_fine, map_parts, parse_times, time_texts
+from branch_console.format.values.nested_arrays import with_required_parts
 
 _SEPARATOR: Final = "\x1f"
 
@@ -87,12 +90,90 @@ def _parse(texts: pa.Array, kind: pa.DataType) -> pa.Array:
         found = [None if text is None else bytes.fromhex(text) for text in texts.to_pylist()]
         return pa.array(found, kind)
     if pa.types.is_nested(kind):
-        return pa.array([None if t is None else json.loads(t) for t in texts.to_pylist()], kind)
+        return _from_json([None if t is None else _read_json(t) for t in texts.to_pylist()], kind)
     if pa.types.is_time(kind):
         # Arrow reads times of day only behind a day.
         texts = pc.binary_join_element_wise("1970-01-01", texts, " ")
         return texts.cast(pa.timestamp(kind.unit)).cast(kind)
     return texts.cast(kind)
+
+
+class _Number(str):
+    """A number of a JSON text, as it is written there."""
+
+    __slots__ = ()
+
+
+def _read_json(text: str) -> Any:
+    return json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
+
+
+def _from_json(found: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Values that `_read_json` read as values of a type: `cell_texts` wrote each part as a text."""
+    nulls = pa.array([value is None for value in found], pa.bool_())
+    if pa.types.is_struct(kind):
+        rows = [_dict_of(value, kind) for value in found]
+        parts = [_from_json([row.get(each.name) for row in rows], each.type) for each in kind]
+        return with_required_parts(
+            pa.StructArray.from_arrays(parts, fields=list(kind), mask=nulls), kind
+        )
+    if pa.types.is_map(kind):
+        pairs = [pair for value in found for pair in _pairs_of(value)]
+        keys = _from_json([key for key, _ in pairs], kind.key_type)
+        items = _from_json([item for _, item in pairs], kind.item_type)
+        return pa.MapArray.from_arrays(_ends(found, _pairs_of), keys, items, type=kind, mask=nulls)
+    if pa.types.is_list(kind):
+        values = _from_json([item for value in found for item in _list_of(value)], kind.value_type)
+        return pa.ListArray.from_arrays(_ends(found, _list_of), values, kind, mask=nulls)
+    if pa.types.is_fixed_size_list(kind):
+        size = kind.list_size
+        lists = [[None] * size if value is None else _list_of(value) for value in found]
+        if any(len(each) != size for each in lists):
+            raise ValueError(f"a list has not {size} values")
+        values = _from_json([item for each in lists for item in each], kind.value_type)
+        return pa.FixedSizeListArray.from_arrays(values, type=kind, mask=nulls)
+    return _parse(pa.array([_text_of(value, kind) for value in found], pa.string()), kind)
+
+
+def _text_of(value: Any, kind: pa.DataType) -> str | None:
+    if value is None:
+        return None
+    is_boolean = isinstance(value, bool)
+    if is_boolean != pa.types.is_boolean(kind) or not isinstance(value, bool | str):
+        raise ValueError(f"{value!r} is no {kind}")
+    if isinstance(value, _Number) and (pa.types.is_string(kind) or _is_bytes(kind)):
+        raise ValueError(f"{value} is no {kind}")
+    return str(value).lower() if is_boolean else str(value)
+
+
+def _dict_of(value: Any, kind: pa.StructType) -> dict[str, Any]:
+    names = {each.name for each in kind}
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or value.keys() - names:
+        raise ValueError(f"{value!r} is no {kind}")
+    if any(value.get(each.name) is None for each in kind if not each.nullable):
+        raise ValueError(f"{value!r} lacks a part of {kind}")
+    return value
+
+
+def _list_of(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ValueError(f"{value!r} is no list")
+    return value
+
+
+def _pairs_of(value: Any) -> list[list[Any]]:
+    pairs = _list_of(value)
+    if any(not isinstance(pair, list) or len(pair) != 2 or pair[0] is None for pair in pairs):
+        raise ValueError(f"{value!r} is no list of pairs")
+    return pairs
+
+
+def _ends(found: Sequence[Any], items: Callable[[Any], list[Any]]) -> pa.Array:
+    return pa.array([0, *accumulate(len(items(value)) for value in found)], pa.int32())
 
 
 def _json_texts(values: pa.Array) -> pa.Array:

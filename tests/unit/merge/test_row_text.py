@@ -24,6 +24,19 @@ VALUES: list[tuple[pa.DataType, Any, str]] = [
     (pa.list_(pa.int32()), [1, None], "[1, null]"),
     (pa.struct([("x", pa.string())]), {"x": "é"}, '{"x": "é"}'),
 ]
+_PARTS: list[tuple[pa.DataType, Any]] = [
+    (pa.decimal128(9, 2), Decimal("1.50")),
+    (pa.binary(), b"\x01\xff"),
+    (pa.date32(), date(2026, 11, 21)),
+    (pa.time32("ms"), time(15, 0, 1)),
+    (pa.timestamp("us"), datetime(2026, 11, 21, 15)),
+    (pa.timestamp("ms", "UTC"), datetime(2026, 11, 21, tzinfo=UTC)),
+    (pa.int64(), 2**62),
+    (pa.bool_(), False),
+    (pa.float64(), 0.1),
+    (pa.string(), "NULL"),
+]
+_PLAIN = pa.struct([pa.field("x", pa.int32(), nullable=False), pa.field("y", pa.string())])
 
 
 @pytest.mark.parametrize(("kind", "value", "text"), VALUES, ids=[str(each[0]) for each in VALUES])
@@ -31,6 +44,48 @@ def test_a_value_can_be_typed_as_it_is_shown(kind: pa.DataType, value: Any, text
     values = pa.array([value, None], kind)
     assert cell_texts(values).to_pylist() == [text, None]
     assert parse_cells(pa.array([text, None]), kind, "x").equals(values)
+
+
+@pytest.mark.parametrize(("kind", "value"), _PARTS, ids=[str(each[0]) for each in _PARTS])
+def test_a_part_of_a_nested_value_can_be_typed_as_it_is_shown(
+    kind: pa.DataType, value: Any
+) -> None:
+    row = pa.struct([("part", kind)])
+    for nested, whole in (
+        (row, {"part": value}),
+        (pa.list_(kind), [value, None]),
+        (pa.list_(kind, 1), [value]),
+        (pa.map_(pa.string(), row), [("a", {"part": value}), ("b", None)]),
+        (pa.map_(kind, pa.list_(kind)), [(value, [value])]),
+    ):
+        values = pa.array([whole, None, whole], nested)
+        assert parse_cells(cell_texts(values), nested, "x").equals(values)
+
+
+def test_a_row_with_a_required_part_can_be_null() -> None:
+    values = pa.array([{"x": 1, "y": None}, None], _PLAIN)
+    assert parse_cells(cell_texts(values), _PLAIN, "x").equals(values)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (_PLAIN, '{"x": 1, "z": 2}'),
+        (_PLAIN, "[1]"),
+        (_PLAIN, '{"x": 1, "y": 2}'),
+        (_PLAIN, '{"y": "a"}'),
+        (pa.list_(pa.int32()), '{"x": 1}'),
+        (pa.list_(pa.int32()), '["a"]'),
+        (pa.list_(pa.int32(), 2), "[1]"),
+        (pa.list_(pa.bool_()), "[1]"),
+        (pa.list_(pa.binary()), '["no hexadecimal digits"]'),
+        (pa.map_(pa.string(), pa.int32()), "[[null, 1]]"),
+        (pa.map_(pa.string(), pa.int32()), "[1]"),
+    ],
+)
+def test_a_nested_text_of_another_type_is_refused(kind: pa.DataType, text: str) -> None:
+    with pytest.raises(InvalidInput, match="is no value of column 'x'"):
+        parse_cells(pa.array([text]), kind, "x")
 
 
 @pytest.mark.parametrize("kind", [pa.int32(), pa.date32(), pa.binary(), pa.list_(pa.int32())])
