@@ -7,17 +7,21 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import pyarrow.parquet as pq
 import pytest
 
 from branch_console.diff.rows.row_bounds import CountBounds
 from branch_console.diff.rows.row_diff import COPIES_AFTER, COPIES_BEFORE, KIND, plan_row_diff
+from branch_console.diff.rows.row_diff_index import RowFilter
 from branch_console.diff.rows.row_kind import RowKind
 from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.identifier import Identifier
+from branch_console.jobs.kept_diffs import KeptDiffs
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.compare.states import compare_states
 from branch_console.table.file_store_table import FileStoreTable
+from branch_console_app.models.compare.rows import row_lines
 from tests.support.compared_rows import compared_rows
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.warehouses import FixtureWarehouse
@@ -60,6 +64,51 @@ def test_rows_that_differ_lie_within_what_the_manifests_tell(
     assert exact > 20
     assert compared > 50
     assert refused <= {("data_evolution", ErrorKind.UNSUPPORTED)}
+
+
+@pytest.mark.parametrize("keys", [(), ("id",)], ids=["append", "keyed"])
+def test_rows_of_one_side_are_kept_though_their_nested_values_have_required_parts(
+    java: JavaPaimon, tmp_path: Path, keys: tuple[str, ...]
+) -> None:
+    """The side that lacks a row has null for each cell: so has each part of them, in Arrow."""
+    point = {
+        "type": "ROW",
+        "fields": [{"id": 10, "name": "x", "type": "INT NOT NULL"}],
+    }
+    columns = {
+        "id": "INT NOT NULL", "point": point, "v": "VARIANT",
+        "points": {"type": "ARRAY", "element": point},
+    }  # fmt: skip
+    table = java.create_table(
+        "db.t", columns, primary_keys=keys, options={"bucket": "1" if keys else "-1"}
+    )
+    table.write([(1, (1,), "1", [(1,)])])
+    table.create_tag("fork")
+    table.create_branch("dev", "fork")
+    table.on("dev").write([(2, (2,), '{"a":2}', [(2,), None])])
+    table.write([(3, None, None, None)])
+    warehouse = Warehouse.open(str(tmp_path / "java"), read_only=True)
+    identifier = Identifier.parse("db.t")
+    diff = compare_states(warehouse, identifier, "main", "dev")
+    work = plan_row_diff(diff)
+    kept = KeptDiffs(folder=tmp_path / "kept")
+    with kept.draft("rows") as draft:
+        draft.write(
+            compared_rows(warehouse.file_io, warehouse.table(identifier), work), work, facts={}
+        )
+    found = kept.find("rows")
+    assert found is not None
+    lines = {
+        line.cells["id"]: line for line in row_lines(found.page(RowFilter(), 0, 9), found.index)
+    }
+    assert {name: line.kind for name, line in lines.items()} == {
+        "2": RowKind.ADDED,
+        "3": RowKind.REMOVED,
+    }
+    assert lines["2"].cells["point"] == '{"x": 2}'
+    assert lines["2"].cells["points"] == '[{"x": 2}, null]'
+    assert lines["3"].cells["point"] == "NULL"
+    pq.write_table(next(found.all_rows(RowFilter())), tmp_path / "taken.parquet")
 
 
 def _counted(warehouse: Warehouse, table: FileStoreTable, diff: StateDiff) -> tuple[int, ...]:

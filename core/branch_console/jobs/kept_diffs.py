@@ -30,6 +30,7 @@ from branch_console.diff.rows.row_kind import RowKind
 from branch_console.errors import ErrorKind, FormatError, InvalidInput
 from branch_console.expr.predicate import Condition, holds, names_in, parse_condition
 from branch_console.format.values.fine_times import readable
+from branch_console.format.values.nested_arrays import with_required_cells
 from branch_console.jobs.kept_files import forget_oldest, unfinished
 from branch_console.storage.shelf import Shelf
 
@@ -242,7 +243,7 @@ class DraftDiff:
         with pq.ParquetWriter(self.file, layout, compression="zstd") as writer:
             groups = []
             for rows in _grouped(_in_order(tables, layout, columns)):
-                writer.write_table(rows, row_group_size=rows.num_rows)
+                writer.write_table(with_required_cells(rows), row_group_size=rows.num_rows)
                 groups.append(_count(rows, columns))
             about = {
                 "version": _VERSION,

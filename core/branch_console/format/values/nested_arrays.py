@@ -25,6 +25,18 @@ def vector_values(array: pa.Array) -> pa.Array:
     return array.values.slice(first, count)
 
 
+def with_required_cells(rows: pa.Table) -> pa.Table:
+    """Return the same rows, with something in each required part of a cell that is null.
+
+    Arrow's own nulls of a row are nulls in each part too, and its writer of Parquet refuses them.
+    """
+    for at, field in enumerate(rows.schema):
+        if pa.types.is_nested(field.type):
+            chunks = [with_required_parts(chunk, field.type) for chunk in rows[at].chunks]
+            rows = rows.set_column(at, field, pa.chunked_array(chunks, field.type))
+    return rows
+
+
 def with_required_parts(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Return the same values, with something in each required part of a row that is null.
 
