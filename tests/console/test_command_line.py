@@ -34,6 +34,7 @@ SYSTEM_TABLES = (
 POSTPONED = -2
 ON_A_TABLE = ("show", "branches", "snapshots", "schemas", "tags", "files", "graph")
 WITH_BRANCH = ("show", "snapshots", "schemas", "tags", "files")
+ALL_COMMANDS = typer.main.get_command(program)
 
 
 @pytest.fixture(autouse=True)
@@ -410,6 +411,41 @@ def test_an_option_behind_a_command_goes_before_one_in_front_of_it(
 ) -> None:
     assert done(console.bare("-w", str(tmp_path), "tables", "-w", str(console.warehouse))).out
     assert done(console.bare("-w", str(tmp_path), "tables")).out.startswith("No tables under ")
+
+
+def commands_of(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield each command with the words that name it; those of groups have two."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands_of(command, (*words, name))
+        else:
+            yield (*words, name), command
+
+
+@pytest.mark.parametrize("name", [" ".join(words) for words, _ in commands_of(ALL_COMMANDS)])
+def test_warehouse_and_json_count_in_front_of_every_command_as_behind_it(name: str) -> None:
+    given: list[dict[str, Any]] = []
+    program_now = typer.main.get_command(program)
+    (command,) = (each for words, each in commands_of(program_now) if " ".join(words) == name)
+    known = {each.name for each in command.params}
+    if "warehouse" not in known:
+        pytest.skip(f"{name} names its warehouse itself, and is refused by name")
+    command.callback = lambda **options: given.append(options)
+    words = [*name.split()]
+    for each in command.params:
+        if each.required:
+            words += [*each.opts[:1], "1"] if each.opts[0].startswith("-") else ["1"]
+    for line in (
+        ["--warehouse", "wh", "--json", *words],
+        ["-w", "wh", *words, "--json"],
+        ["--json", *words, "-w", "wh"],
+        [*words, "-w", "wh", "--json"],
+        ["-w", "other", *words, "-w", "wh", "--json"],
+    ):
+        program_now(args=line, standalone_mode=False)
+        assert (given[-1]["warehouse"], given[-1]["as_json"]) == ("wh", True), line
+    program_now(args=words, standalone_mode=False)
+    assert (given[-1]["warehouse"], given[-1]["as_json"]) == (None, False)
 
 
 def test_a_warehouse_in_front_of_open_is_refused(console: CommandLine) -> None:

@@ -55,15 +55,19 @@ def hand_down(context: typer.Context, *, warehouse: str | None, as_json: bool) -
     if name is None:
         return
     assert isinstance(context.command, TyperGroup)
-    taken = {each.name for each in context.command.commands[name].params}
-    if warehouse is not None and "warehouse" not in taken:
+    command = context.command.commands[name]
+    taken = {each.name for each in command.params}
+    # A group without these options hands them down to its commands, which all have them.
+    passed_to = command.commands if isinstance(command, TyperGroup) and not taken else ()
+    if warehouse is not None and "warehouse" not in taken and not passed_to:
         raise InvalidInput(
             f"{name} names its warehouse itself: leave out --warehouse {warehouse}.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
     # What is left out before a command takes no default of its own away.
     said = {"warehouse": warehouse, "as_json": as_json or None}
-    context.default_map = {name: {key: value for key, value in said.items() if value is not None}}
+    given = {key: value for key, value in said.items() if value is not None}
+    context.default_map = {name: dict.fromkeys(passed_to, given) if passed_to else given}
 
 
 def open_services(warehouse: str | None) -> Services:
