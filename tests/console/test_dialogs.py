@@ -135,8 +135,8 @@ COMMANDS: dict[str, tuple[str, dict[str, str], Fill, dict[str, Any]]] = {
     "undo": (
         "undo",
         {"what": "b" * 32},
-        fill_nothing,
-        {"table": "air.flights", "operation": "b" * 32},
+        fill_reason,
+        {"table": "air.flights", "operation": "b" * 32, "reason": "not needed"},
     ),
 }
 

@@ -166,7 +166,11 @@ def receipt(
     found = services.receipt(operation_id)
     chance = services.undo_chance(operation_id)
     if as_json:
+        # It reads a statement, and brings the parser along.
+        from branch_console_app.models.jobs.receipt_text import reason_of  # noqa: PLC0415
+
         document = {field.name: getattr(found, field.name) for field in fields_of(found)}
+        document["reason"] = reason_of(found)
         print_json({**document, "undo": {"can_run": chance.obstacle is None, **asdict(chance)}})
     else:
         print_receipt(found)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from branch_console.operations.agreement import COMMITTED
 from branch_console.operations.argument import WrittenAs, argument
 from branch_console.operations.request import Request, SqlProcedure
+from branch_console.operations.shared_arguments import reason_argument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,3 +26,4 @@ class UndoRequest(
         written=WrittenAs.TABLE,
     )
     operation: str = argument("Its id, which is also the id of its job.", cli="OPERATION_ID")
+    reason: str | None = reason_argument()

@@ -198,6 +198,23 @@ def test_a_fast_forward_keeps_why_it_was_done(console: CommandLine, bench: Branc
     ]
 
 
+def test_an_undo_keeps_why_it_was_done(console: CommandLine, bench: BranchBench) -> None:
+    done = console.json("drop-branch", "db.t", "dev", "--confirm", "dev")["operation_id"]
+    undone = console.json("undo", done, "--reason", "dev is still read")
+    event = bench.table().ledger.events()[-1]
+    assert (event.undoes, event.reason) == (done, "dev is still read")
+    assert "reason         dev is still read" in console("receipt", undone["operation_id"]).lines
+    assert console.json("receipt", undone["operation_id"])["reason"] == "dev is still read"
+
+
+def test_an_undo_on_a_database_keeps_why_it_was_done(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    made = console.json("sql", "CREATE DATABASE lab")["operation_id"]
+    undone = console.json("undo", made, "--reason", "wrong name")["operation_id"]
+    assert console.json("receipt", undone)["reason"] == "wrong name"
+
+
 def test_the_receipt_of_a_write_of_rows_says_to_revert_it(
     console: CommandLine, bench: BranchBench
 ) -> None:

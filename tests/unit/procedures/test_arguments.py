@@ -41,7 +41,6 @@ def test_strict_is_offered_for_strcit() -> None:
         ("create_branch", "plan_again"),
         ("drop_branch", "decisions"),
         ("create_tag", "reason"),
-        ("undo", "reason"),
         ("pin_branch", "reason"),
     ],
 )

@@ -9,6 +9,7 @@ from branch_console_app import reads, state
 from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import moment, plain
+from branch_console_app.widgets.parts.confirm import reason_field
 from branch_console_app.widgets.parts.dialogs import Dialogs
 from branch_console_app.widgets.parts.preview import Start, show_command
 
@@ -34,7 +35,7 @@ def undo_dialogs(
             return
         table = None if identifier is None else identifier.table_name
         _show_what(operation_id)
-        request = UndoRequest(table=table, operation=operation_id)
+        request = UndoRequest(table=table, operation=operation_id, reason=reason_field())
         show_command(Form.of(request, "Undo", ":material/undo:"), place, start)
 
     return {Action.UNDO: (f"Undo {what}", draw)}

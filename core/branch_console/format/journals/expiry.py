@@ -201,6 +201,7 @@ UNCLEAN: Final = (
     derived("claims", lambda _: MAINTENANCE_CLAIM),
     needed("cleaning", str),
     PLAN_ID,
+    REASON,
     UNDOES,
 )
 UNEXPIRE: Final = (
@@ -214,5 +215,6 @@ UNEXPIRE: Final = (
         lambda pairs: [{"then": then, "now": now} for then, now in pairs],
     ),
     PLAN_ID,
+    REASON,
     UNDOES,
 )

@@ -246,6 +246,7 @@ WAY_BACK: Final = Layout(
     _EVENT,
     NOTES,
     PLAN_ID,
+    REASON,
     UNDOES,
     CALLBACKS,
 )

@@ -97,6 +97,7 @@ NAMES_BACK: Final = (
     needed("then", str),
     *_NAMES,
     PLAN_ID,
+    REASON,
     UNDOES,
     CALLBACKS,
 )

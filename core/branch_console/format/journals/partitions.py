@@ -107,5 +107,5 @@ MARK_DONE_JOURNAL: Final = Codec(
     what="journal of partitions that are done",
     reads={1: Layout(MarkDoneJournal, PLAN_ID, _MARKS)},
 )
-UNMARK: Final = (_MARKS, PLAN_ID, UNDOES)
+UNMARK: Final = (_MARKS, PLAN_ID, REASON, UNDOES)
 """The journal of an undo that takes such marks back."""

@@ -30,7 +30,13 @@ from branch_console.format.journals.tags import (
     TagsJournal,
     UntagJournal,
 )
-from branch_console.format.journals.terms import CALLBACKS, PLAN_ID, UNDOES, OperationJournal
+from branch_console.format.journals.terms import (
+    CALLBACKS,
+    PLAN_ID,
+    REASON,
+    UNDOES,
+    OperationJournal,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +72,7 @@ UndoJournal: TypeAlias = (
 # A rescue branch is named after the operation, which a preview has none of.
 _NAMED_AFTER_OPERATION: Final = ("rescueBranch", "makes")
 _MOVED: Final = inlined("move", MOVE)
-_END: Final = (PLAN_ID, UNDOES, CALLBACKS)
+_END: Final = (PLAN_ID, REASON, UNDOES, CALLBACKS)
 
 UNDO_JOURNAL: Final[Codec[UndoJournal]] = Codec(
     what="journal of an undo",
@@ -102,6 +108,7 @@ UNDO_JOURNAL: Final[Codec[UndoJournal]] = Codec(
                     constant("way", "consumers"),
                     CONSUMER_CHANGES,
                     PLAN_ID,
+                    REASON,
                     UNDOES,
                 ),
                 "names": Layout(NamesBackJournal, constant("way", "names"), *NAMES_BACK),
@@ -109,7 +116,7 @@ UNDO_JOURNAL: Final[Codec[UndoJournal]] = Codec(
                 "unclean": Layout(UncleanJournal, constant("way", "unclean"), *UNCLEAN),
                 "unexpire": Layout(UnexpireJournal, constant("way", "unexpire"), *UNEXPIRE),
                 "fence": Layout(
-                    FenceBranchJournal, constant("way", "fence"), FENCED, PLAN_ID, UNDOES
+                    FenceBranchJournal, constant("way", "fence"), FENCED, PLAN_ID, REASON, UNDOES
                 ),
             }
         )

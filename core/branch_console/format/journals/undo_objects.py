@@ -26,7 +26,7 @@ from branch_console.format.journals.objects import (
     CatalogJournal,
     TableDrop,
 )
-from branch_console.format.journals.terms import PLAN_ID
+from branch_console.format.journals.terms import PLAN_ID, REASON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +165,7 @@ _MOVED: Final = (*_FROM_TO, DATABASE_FILE)
 
 
 def _back(kind: type[CatalogJournal], way: str, *entries: Entry) -> tuple[str, Layout[Any]]:
-    return way, Layout(kind, SUBJECT, PLAN_ID, _UNDOES, constant("way", way), *entries)
+    return way, Layout(kind, SUBJECT, PLAN_ID, REASON, _UNDOES, constant("way", way), *entries)
 
 
 UNDO_OBJECT_JOURNAL: Final[Codec[UndoObjectJournal]] = Codec(
@@ -174,7 +174,7 @@ UNDO_OBJECT_JOURNAL: Final[Codec[UndoObjectJournal]] = Codec(
         1: Ways(
             {
                 "version": Layout(
-                    BranchChangeJournal, *BRANCH_CHANGE, _UNDOES, constant("way", "version")
+                    BranchChangeJournal, *BRANCH_CHANGE, REASON, _UNDOES, constant("way", "version")
                 ),
                 **dict(
                     (

@@ -193,7 +193,7 @@ def plan_change_back(
             *consequences,
             changes(f"What operation {version.operation} did is taken back."),
         ),
-        journal=partial(BranchChangeJournal, undoes=version.operation),
+        journal=partial(BranchChangeJournal, undoes=version.operation, reason=call.reason),
     )
     undone = replace(_next_version(warehouse, seen, call, change), kind=VersionKind.UNDONE)
     return plan_version(call, change, undone)

@@ -118,6 +118,7 @@ def plan_drop_back(
         actor=call.actor,
         time_millis=warehouse.clock(),
         statement=call.statement,
+        reason=call.reason,
     )
     journal = RestoreCatalogBranchJournal(
         subject=noted.subject,
@@ -349,5 +350,5 @@ def _planned(
         role=Role.EDITOR,
         undo="To take this undo back, run the operation again.",
     )
-    noted = replace(journal, plan_id=preview.plan_id, undoes=undone)
+    noted = replace(journal, plan_id=preview.plan_id, undoes=undone, reason=call.reason)
     return CatalogPlan(preview=preview, branch=version.branch, journal=noted)

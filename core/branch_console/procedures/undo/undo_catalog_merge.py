@@ -94,6 +94,7 @@ def plan_merge_back(
     journal = MergeBackJournal(
         subject=subject,
         plan_id=preview.plan_id,
+        reason=call.reason,
         undoes=operation_id,
         merge=merge.id,
         catalog_version=_version_back(warehouse, call, way, newest + 1),

@@ -491,7 +491,7 @@ def _planned(
         role=role,
         undo="To take this undo back, run the operation again.",
     )
-    noted = replace(journal, plan_id=preview.plan_id, undoes=operation_id)
+    noted = replace(journal, plan_id=preview.plan_id, undoes=operation_id, reason=call.reason)
     return CatalogPlan(preview=preview, journal=noted)
 
 

@@ -114,7 +114,9 @@ def planned_undo(
         act=_act_of(journal),
         table=table,
         branch=branch,
-        journal=replace(journal, plan_id=preview.plan_id, undoes=event.operation_id),
+        journal=replace(
+            journal, plan_id=preview.plan_id, undoes=event.operation_id, reason=call.reason
+        ),
     )
 
 
