@@ -1,7 +1,5 @@
 """The rows which both sides of a merge changed, as a document and as lines."""
 
-from typing import Final
-
 import pyarrow as pa
 
 from branch_console.format.values.fine_times import readable
@@ -10,8 +8,6 @@ from branch_console.merge.row_work import without_rows
 from branch_console_app.cli.output import print_line, print_rows
 from branch_console_app.models.merge.resolver import groups_of
 from branch_console_app.models.merge.row_conflicts import conflict_lines
-
-_NULL: Final = "NULL"
 
 
 def conflicts_document(plan: Plan, found: pa.Table | None, limit: int) -> dict[str, object]:
@@ -50,7 +46,9 @@ def print_conflicts(found: pa.Table | None, limit: int) -> None:
             (
                 each.key,
                 each.column,
-                *(_NULL if side is None else side for side in (each.base, each.ours, each.theirs)),
+                each.base,
+                each.ours,
+                each.theirs,
                 "a value changed since" if each.needs_another_look else each.result,
             )
             for each in lines

@@ -20,6 +20,7 @@ from branch_console.format.table_schema import TableSchema
 _ESCAPED: Final = frozenset("\"#%'*/:=?\\{}[]^\x7f") | {chr(code) for code in range(32)}
 # Python counts these as white space, Java does not.
 _NOT_WHITESPACE: Final = frozenset("\u00a0\u2007\u202f\u0085")
+_NULL: Final = "NULL"
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 
 
@@ -82,7 +83,7 @@ def value_words(values: tuple[object, ...], schema: TableSchema) -> tuple[str, .
 
 def _in_words(value: object, data_type: DataType) -> str:
     if value is None:
-        return "NULL"
+        return _NULL
     if isinstance(value, bytes):
         try:
             text = value.decode()
@@ -90,8 +91,15 @@ def _in_words(value: object, data_type: DataType) -> str:
             return f"0x{value.hex().upper()}"
     else:
         text = value_text(value, data_type, is_legacy=False)
+    return text_words(text)
+
+
+def text_words(text: str | None) -> str:
+    """Return the text of a partition value as people write it: NULL as `NULL`, blanks in quotes."""
+    if text is None:
+        return _NULL
     # Text that reads like no value, or like none at all, is not taken for it.
-    return f"'{text}'" if _is_blank(text) or text == "NULL" else text
+    return f"'{text}'" if _is_blank(text) or text == _NULL else text
 
 
 def escape_path_name(name: str) -> str:

@@ -115,6 +115,8 @@ def test_a_partition_lies_within_itself_and_those_above_it() -> None:
     [
         (None, "NULL"),
         ("", '""'),
+        ("NULL", '"NULL"'),
+        ('""', '""""'),
         ("  a b ", "··a b·"),
         ("   ", "···"),
         ("a\nb", "a⏎b"),

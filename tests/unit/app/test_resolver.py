@@ -29,6 +29,7 @@ from branch_console_app.models.merge.resolver import (
     decided,
     edits_of,
     groups_of,
+    key_text,
     of_group,
     partition_texts,
 )
@@ -43,6 +44,7 @@ from branch_console_app.models.merge.resolver_rules import (
     sequence_words,
     sides_of_kind,
 )
+from branch_console_app.models.merge.row_conflicts import conflict_lines
 from tests.support.contested_table import NAME, ContestedTable
 from tests.unit.merge.merged_rows import TABLE, keyed, merge
 
@@ -84,6 +86,29 @@ def test_groups_are_counted_by_kind_column_and_partition(
     (line,) = cell_lines(listed)
     assert (line.column, line.ours, line.take) == (WHOLE_ROW, "not there", "undecided")
     assert choices_for(listed, by_row=False) == ("undecided", "keep", "delete")
+
+
+def test_keys_and_values_show_a_null_and_what_cannot_be_seen(
+    found: tuple[pa.Table, TableSchema],
+) -> None:
+    assert key_text({"day": None, "name": "NULL", "code": "a ", "at": b"\x01"}) == (
+        'day = NULL, name = "NULL", code = a·, at = 01'
+    )
+    (line,) = cell_lines(with_values(found[0], "note", ours="NULL", theirs=None, base=""))
+    assert (line.base, line.ours, line.theirs) == ('""', '"NULL"', "NULL")
+    (told,) = conflict_lines(with_values(found[0], "note", ours="NULL", theirs=None), slice(1))
+    assert (told.ours, told.theirs) == ('"NULL"', "NULL")
+    (gone,) = conflict_lines(found[0].filter(pc.is_null(found[0]["column"])), slice(1))
+    assert (gone.ours, gone.is_open) == ("not there", True)
+
+
+def with_values(conflicts: pa.Table, column: str, **values: str | None) -> pa.Table:
+    """The first conflict in a column with other texts of its sides."""
+    one = conflicts.filter(pc.equal(conflicts["column"], column)).slice(0, 1)
+    for name, value in values.items():
+        at = one.schema.get_field_index(name)
+        one = one.set_column(at, one.schema.field(at), [pa.array([value], pa.string())])
+    return one
 
 
 def test_a_side_an_edit_null_and_a_deletion_are_taken(

@@ -1,5 +1,6 @@
 """The command that lists conflicts of rows, on conflicts that a run has left."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -36,6 +37,20 @@ def keep(bench: BranchBench, *rows: dict[str, object]) -> None:
     schema = row_conflict_schema(bench.table().schema())
     table = pa.Table.from_pylist(content, schema=schema)
     publish_row_conflicts(bench.store, bench.table().paths, plan.id, table)
+
+
+def test_a_value_that_reads_like_null_or_like_another_is_told_apart(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    row = {"column": None, "kind": "deleted or changed"}
+    keep(
+        bench,
+        {"key": {"id": 7}, "base": "", "ours": "NULL", "theirs": None},
+        {"key": {"id": 8}, **row, "base": '{"id": 8}', "ours": '{"id": 8}', "theirs": None},
+    )
+    found = console("conflicts", "dev", "--table", "db.t").out
+    assert re.search(r'id = 7 +name +"" +"NULL" +NULL', found)
+    assert re.search(r"id = 8 +whole row .* not there", found)
 
 
 def test_open_conflicts_are_listed_and_end_with_one(

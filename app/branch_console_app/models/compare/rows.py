@@ -24,6 +24,8 @@ NULL: Final = "NULL"
 MARKS: Final = {RowKind.ADDED: "+", RowKind.REMOVED: MINUS, RowKind.CHANGED: "~"}
 _ARROW: Final = " → "
 _LONGEST: Final = 200
+_QUOTED: Final = frozenset({"", NULL, '""'})
+"""Texts that would be taken for no value, or for an empty text."""
 _WIDE: Final = 8
 
 
@@ -63,7 +65,10 @@ def _line(row: Mapping[str, Any], found: RowDiffIndex) -> RowLine:
 
 
 def cell_text(value: Any) -> str:
-    """Write a value so that NULL, blanks at its ends and line breaks are seen."""
+    """Write a value so that NULL, blanks at its ends and line breaks are seen.
+
+    The text NULL is written in quotes, as an empty text is.
+    """
     match value:
         case None:
             return NULL
@@ -81,8 +86,8 @@ def cell_text(value: Any) -> str:
 
 
 def _blanks(text: str) -> str:
-    if not text:
-        return '""'
+    if text in _QUOTED:
+        return f'"{text}"'
     lead = len(text) - len(text.lstrip(" "))
     trail = len(text) - len(text.rstrip(" ")) if lead < len(text) else 0
     inner = text[lead : len(text) - trail] if trail else text[lead:]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.partition_path import text_words
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.fine_times import readable
 from branch_console.merge.conflict import ConflictKind, Take
@@ -23,7 +24,6 @@ WHOLE_ROW: Final = "whole row"
 TAKE: Final = "Decision"
 RESULT: Final = "Result"
 _NOT_THERE: Final = "not there"
-_NULL: Final = "NULL"
 
 
 class Shown(StrEnum):
@@ -93,12 +93,17 @@ class CellLine:
 
 
 def partition_texts(conflicts: pa.Table, schema: TableSchema) -> pa.Array:
-    """The partition of each conflict, as `day=2013-03-08`; blank if there are none."""
+    """The partition of each conflict, as `day=2013-03-08`; blank if there are none.
+
+    NULL and the text `'NULL'` are written as `format.partition_path` writes them.
+    """
     rows = [conflicts[name].combine_chunks() for name in ROWS_OF_SIDES]
     parts = []
     for name in schema.partition_keys:
         base, ours, theirs = (cell_texts(pc.struct_field(each, name)) for each in rows)
-        text = pc.coalesce(ours, theirs, base, pa.scalar(_NULL))
+        found = pc.coalesce(ours, theirs, base).dictionary_encode()
+        words = [text_words(text) for text in found.dictionary.to_pylist()]
+        text = pc.fill_null(pa.array(words, pa.string()).take(found.indices), text_words(None))
         parts.append(pc.binary_join_element_wise(name, text, "="))
     if not parts:
         return pa.repeat("", conflicts.num_rows)
@@ -217,32 +222,37 @@ def cell_lines(conflicts: pa.Table, parts: KeyParts | None = None) -> tuple[Cell
 
 
 def _line(row: Mapping[str, Any], parts: KeyParts | None) -> CellLine:
-    is_row = row["column"] is None
-    sides = [_NOT_THERE if is_row and row[side] is None else cell_text(row[side])
-             for side in ("base", "ours", "theirs")]  # fmt: skip
     by = "a value changed since" if row["needs_another_look"] else row["decided_by"] or ""
     if row["take"] is None and row["decided_by"]:
         by = f"{by}: no effect, readers would not see it"
     result = "" if row["take"] is None else row["result"]
+    is_gone = row["column"] is None and result is None
     return CellLine(
         key=key_text(row["key"]) if parts is None else _short_key(row["key"], parts),
         column=row["column"] or WHOLE_ROW,
-        base=sides[0],
-        ours=sides[1],
-        theirs=sides[2],
-        result=_NOT_THERE if is_row and result is None else result,
+        base=side_text(row, "base"),
+        ours=side_text(row, "ours"),
+        theirs=side_text(row, "theirs"),
+        result=_NOT_THERE if is_gone else result,
         take=_shown_take(row),
         by=by,
     )
 
 
+def side_text(row: Mapping[str, Any], side: str) -> str:
+    """Write what a side of a conflict, or its result, has: a value, or whether the row is there."""
+    if row["column"] is None and row[side] is None:
+        return _NOT_THERE
+    return cell_text(row[side])
+
+
 def key_text(key: Mapping[str, Any]) -> str:
     """Write a key, as `day = 2013-03-08, flight = 7`."""
-    return ", ".join(f"{name} = {value}" for name, value in key.items())
+    return ", ".join(f"{name} = {cell_text(value)}" for name, value in key.items())
 
 
 def _short_key(key: Mapping[str, Any], parts: KeyParts) -> str:
-    return " · ".join(str(key[name]) for name in parts.differing)
+    return " · ".join(cell_text(key[name]) for name in parts.differing)
 
 
 def _shown_take(row: Mapping[str, Any]) -> str:

@@ -8,26 +8,25 @@ import pyarrow as pa
 
 from branch_console.format.values.fine_times import readable
 from branch_console.merge.row_work import without_rows
-from branch_console_app.models.merge.resolver import WHOLE_ROW, key_text
-from branch_console_app.models.parts.wording import NOT_READ
+from branch_console_app.models.merge.resolver import WHOLE_ROW, key_text, side_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowConflictLine:
-    """One conflict; None stands for NULL, or of a whole row that it is not there.
+    """One conflict; values are written as `cell_text` writes them.
 
     Attributes:
         key: Columns of the primary key with their values, as `id = 7`.
-        result: The value that settles it; None while it is open.
+        result: The value that settles it, and who decided; blank while it is open.
     """
 
     id: str
     key: str
     column: str
     kind: str
-    base: str | None
-    ours: str | None
-    theirs: str | None
+    base: str
+    ours: str
+    theirs: str
     result: str
     is_open: bool
     needs_another_look: bool
@@ -42,17 +41,16 @@ def conflict_lines(conflicts: pa.Table, visible: slice) -> tuple[RowConflictLine
 
 def _line(row: Mapping[str, Any]) -> RowConflictLine:
     settled = row["take"] is not None
-    shown = NOT_READ if row["result"] is None else str(row["result"])
     by = f" ({row['decided_by']})" if row["decided_by"] else ""
     return RowConflictLine(
         id=row["conflict_id"],
         key=key_text(row["key"]),
         column=row["column"] or WHOLE_ROW,
         kind=row["kind"],
-        base=row["base"],
-        ours=row["ours"],
-        theirs=row["theirs"],
-        result=f"{shown}{by}" if settled else "",
+        base=side_text(row, "base"),
+        ours=side_text(row, "ours"),
+        theirs=side_text(row, "theirs"),
+        result=f"{side_text(row, 'result')}{by}" if settled else "",
         is_open=not settled,
         needs_another_look=row["needs_another_look"],
     )

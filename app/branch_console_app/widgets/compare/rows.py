@@ -116,7 +116,8 @@ def _show_found(kept: KeptDiff) -> None:
         )  # fmt: skip
         st.caption(
             "`before → after` where a cell changed \u2003 `NULL` no value \u2003 `·` a leading or "
-            'trailing space \u2003 `⏎` a line break \u2003 `""` an empty text'
+            'trailing space \u2003 `⏎` a line break \u2003 `""` an empty text \u2003 `"NULL"` the '
+            "text NULL"
         )
 
 

@@ -284,8 +284,9 @@ def show_cells(resolver: Resolver, group: Group) -> None:
         _show_editor(resolver, lines, parts, more, by_row=by_row)
     st.caption(
         f"{plural(found.num_rows, 'conflict')} listed. `NULL` no value \u2003 `·` a leading or "
-        f"trailing space \u2003 `⏎` a line break. Type a value of your own into *{RESULT}*. To "
-        f"remove a decision, set *{TAKE}* to `{Choice.OPEN}`."
+        'trailing space \u2003 `⏎` a line break \u2003 `""` an empty text \u2003 `"NULL"` the text '
+        f"NULL. Type a value of your own into *{RESULT}*, without these marks. To remove a "
+        f"decision, set *{TAKE}* to `{Choice.OPEN}`."
     )
 
 

@@ -13,6 +13,7 @@ from branch_console.operations.merge_requests import CompareRowsRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import state
+from branch_console_app.models.compare.rows import NULL
 from branch_console_app.models.merge.merge_facts import RowsOfMerge
 from branch_console_app.models.merge.resolver import Group, groups_of
 from branch_console_app.models.merge.row_conflicts import RowConflictLine, conflict_lines
@@ -28,7 +29,6 @@ MERGE_VIEW = ("source", "target", "how", "strict", "scope", "isolation")
 
 _JOB = "compared"
 _PER_PAGE = 25
-_NULL = ":gray[NULL]"
 _KEY = Column(label="Key", weight=1.8)
 _COLUMN = Column(label="Column", weight=1.2)
 _BASE = Column(label="Base", weight=1.4)
@@ -172,7 +172,10 @@ def _show_line(number: int, line: RowConflictLine) -> None:
     texts = (
         plain(line.key),
         f"{code(line.column)}  \n:small[:gray[{line.kind}]]",
-        *(_NULL if side is None else plain(side) for side in (line.base, line.ours, line.theirs)),
+        *(
+            f":gray[{side}]" if side == NULL else plain(side)
+            for side in (line.base, line.ours, line.theirs)
+        ),
     )
     for cell, column, text in zip(cells, _COLUMNS, texts, strict=True):
         rows.text(cell, column, text)

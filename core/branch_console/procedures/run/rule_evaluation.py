@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from branch_console.diff.file_figures import files_figure
 from branch_console.errors import ErrorKind, InvalidInput, PaimonError
 from branch_console.format.identifier import Identifier
+from branch_console.format.partition_path import text_words
 from branch_console.format.read_branches import rows_elsewhere
 from branch_console.format.snapshot import SnapshotIdentity
 from branch_console.format.table_schema import TableSchema
@@ -410,7 +411,7 @@ class _Question:
         grown = [
             PartitionFailures(
                 partition="/".join(
-                    f"{key}={'NULL' if value is None else value}"
+                    f"{key}={text_words(None if value is None else str(value))}"
                     for key, value in zip(keys, values, strict=True)
                 ),
                 failures=number,
