@@ -166,6 +166,15 @@ def go_to(page: PageName, place: Location, **view: str | None) -> None:
     st.switch_page(page_of(page), query_params=query_of(place, **view))
 
 
+def correct_address(page: PageName, **view: str) -> None:
+    """Open the page that is open already with today's values of parameters that have old ones.
+
+    A widget that is bound to a parameter takes a value that it does not know out of the address,
+    and none may be written under its name once the widget was drawn.
+    """
+    st.switch_page(page_of(page), query_params={**_query(), **view})
+
+
 def address() -> str:
     """Return the full address of what is seen now, to be copied."""
     base = urlsplit(st.context.url or "http://localhost/")

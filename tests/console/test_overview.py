@@ -107,7 +107,8 @@ def test_an_address_may_call_the_state_of_files_by_its_old_word(
     page = console.open(ov_state=old)
     assert {label for label, _ in page.links() if label.startswith(":gray[")} == names
     assert page.at.selectbox(key="ov_state").value is not None
-    # The next click on the page leaves it.
+    # Who copies the address now, or reloads the page, gets today's word and the same list.
+    assert page.at.query_params["ov_state"] == new
     page.run()
     assert page.at.selectbox(key="ov_state").value is not None
 

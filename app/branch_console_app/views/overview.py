@@ -215,7 +215,7 @@ def _show_tables(lines: Sequence[TableLine], place: Location) -> None:
         states: list[Health] = list(Health)
         by_old_word = health_of_address(state.parameter("ov_state"))
         if by_old_word is not None:
-            state.put("ov_state", by_old_word)
+            state.correct_address(state.PageName.OVERVIEW, ov_state=files_word(by_old_word))
         health = st.selectbox(
             "Files", states, index=None, key="ov_state", bind="query-params", width=150,
             placeholder="Files: any state", label_visibility="collapsed", format_func=files_word,
