@@ -30,7 +30,6 @@ from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.jobs.kept_diffs import KeptDiff
 from branch_console.jobs.progress import JobView, WorkerView
-from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
 from branch_console.merge.catalog.merged_part import MergedPart
 from branch_console.merge.known_rows import StagedFigures
 from branch_console.merge.plan import FastForwardPlan, conflicts_of
@@ -52,7 +51,7 @@ from branch_console.procedures.browse.page_values import (
     TagItem,
 )
 from branch_console.procedures.call.call import Argument, ProcedureCall
-from branch_console.procedures.call.consequence import Consequence, Preview
+from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.manifest_progress import with_manifest_progress
 from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
 from branch_console.procedures.catalog_merge.planning_progress import counting_tables
@@ -369,11 +368,6 @@ def _judgement_reads() -> JudgementReads:
         judgement=lambda job_id: _read_judgement(*reader, job_id),
         rules=rules,
     )
-
-
-def rules_of_catalog_merge(plan: CatalogMergePlan) -> tuple[Consequence, ...]:
-    """Return by which rules a merge of the catalog is judged, a sentence a table that has any."""
-    return get_services().rules_of_catalog_merge(plan)
 
 
 def tags(identifier: Identifier) -> tuple[TagItem, ...]:

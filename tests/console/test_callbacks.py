@@ -126,8 +126,8 @@ def test_a_fast_forward_that_leaves_something_out_has_a_condition_that_warns(
         page.at.text_input(key=field).set_value(reason)
         page.run()
         assert not [each for each in page.at.expander if "Nothing stands in the way" in each.label]
-        # The list of checks and its summary.
-        assert page.text.count("Iceberg table") == 2
+        # The list of checks, its summary, and the dialog.
+        assert page.text.count("Iceberg table") == 3
 
 
 WITHOUT_REASON = "The Iceberg table would be out of date"

@@ -167,7 +167,7 @@ def test_one_confirmation_counts_what_happens(
         "1 database gets other properties",
     ):
         assert words in page.text, words
-    assert "nothing copied" in page.text
+    assert "No file is copied." in page.text
     assert "All of it arrives, or none of it." in page.text
 
 
@@ -187,7 +187,7 @@ def test_an_operator_overrides_the_gate_of_all_tables_in_the_confirmation(
     )
     services = _QuietServices(settings(tmp_path))
     page = Console(services).open("merge", **asked)  # type: ignore[arg-type]
-    assert "1 quality rule of air\\.flights will be run on the result" in page.text
+    assert "**Quality rules:** 1 rule of `air.flights`, not run yet." in page.text
     page.at.text_input(key="gate-reason").set_value("  Known, see 41 ")
     (again,) = (each for each in page.at.selectbox if each.key == "merge-wait")
     assert again.value == "Stop, and show the new preview"

@@ -186,7 +186,7 @@ def _show_merge(slot: DeltaGenerator, arguments: dict[str, Argument], home: Loca
         {
             Action.MERGE_CATALOG: (
                 f"Merge {plain(plan.source)} into {plain(plan.target)}",
-                lambda _: show_catalog_confirm(plan, preview, form, home),
+                lambda _: show_catalog_confirm(resolution, verdict, resolver.settled, form, home),
             )
         }
     )

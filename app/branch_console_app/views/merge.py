@@ -17,6 +17,7 @@ from branch_console.merge.plan import FastForwardPlan, Plan, conflicts_of, mergi
 from branch_console.operations.agreement import WITHOUT_CALLBACKS
 from branch_console.procedures.browse.page_values import BranchItem, TableSummary
 from branch_console.procedures.call.call import Argument
+from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import Role
 from branch_console_app import reads, state
 from branch_console_app.models.branches.branch_tracks import (
@@ -24,7 +25,12 @@ from branch_console_app.models.branches.branch_tracks import (
     is_service_branch,
     standing_words,
 )
-from branch_console_app.models.merge.eligibility import Circumstances, checks_of_merge, paimon_note
+from branch_console_app.models.merge.eligibility import (
+    Check,
+    Circumstances,
+    checks_of_merge,
+    paimon_note,
+)
 from branch_console_app.models.merge.fast_forward import (
     FastForwardPreview,
     MovedCommits,
@@ -69,6 +75,7 @@ from branch_console_app.widgets.merge.draft_jobs import (
     unless_outdated,
 )
 from branch_console_app.widgets.merge.fast_forward import (
+    checks_of_forward,
     forward_preview,
     show_fast_forward,
     show_forward_dialog,
@@ -267,7 +274,7 @@ def _show_draft(
         identifier,
         plan.source,
         plan.target,
-        lambda _: _draw_dialog(identifier, form, decision, target, facts),
+        lambda _: _draw_dialog(identifier, form, decision, circumstances, facts),
         is_override=preview.state.standing is MergeStanding.GATE_RED,
     )
 
@@ -284,7 +291,7 @@ def _draw_dialog(
     identifier: Identifier,
     form: Form,
     decision: MergeDecision,
-    target: BranchItem,
+    circumstances: Circumstances,
     facts: MergeFacts,
 ) -> None:
     """Draw the dialog on the heads as they are now, with the reason that stands in its field.
@@ -293,15 +300,17 @@ def _draw_dialog(
     read, as long as it is asked for the same and both heads are where they were: only what has
     changed is read here, while the person waits.
     """
-    source = decision.plan.source
+    source, target = decision.plan.source, circumstances.target
     arguments = with_reason(form.arguments, f"{source}-{target.name}")
     if arguments != form.arguments or not _has_its_heads(identifier, decision.plan):
         decision = reads.merge(arguments)
     asked = {**arguments, "policy": None}
     stale = state.seen_plan(_choice(asked), SeenPlan.of(decision.plan)).staleness(decision.plan)
     preview = MergePreview.of(decision, target.schema, facts=replace(facts, stale=stale))
+    rules = reads.rules(identifier)
+    checks = checks_of_merge(decision, circumstances, preview.state, facts, rules)
     full = replace(form, arguments=arguments)
-    show_merge_dialog(preview, full, is_protected=target.protection is not None)
+    show_merge_dialog(preview, checks, full, is_protected=target.protection is not None)
 
 
 def _has_its_heads(identifier: Identifier, plan: Plan) -> bool:
@@ -363,8 +372,13 @@ def _show_forward(
     )
     with slot.container():
         show_state(judge(facts), draft)
-    preview = show_fast_forward(
-        FastForwardPreview.of(plan), identifier, answer, judge(facts), facts, target
+    preview = FastForwardPreview.of(plan)
+
+    def checks_with(answer: Preview | None) -> tuple[Check, ...]:
+        return checks_of_forward(preview, identifier, answer, judge(facts), facts, target)
+
+    counted = show_fast_forward(
+        preview, identifier, answer, judge(facts), facts, checks_with(answer)
     )
     is_protected = target.protection is not None
     is_blocked = judge(facts).standing is MergeStanding.GATE_RED
@@ -373,7 +387,7 @@ def _show_forward(
         plan.source,
         plan.target,
         lambda _: show_forward_dialog(
-            preview, identifier, is_protected=is_protected, is_blocked=is_blocked
+            counted, checks_with, is_protected=is_protected, is_blocked=is_blocked
         ),
         is_override=is_blocked,
     )

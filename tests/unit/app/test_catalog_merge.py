@@ -135,10 +135,7 @@ def test_one_confirmation_counts_what_happens_and_leaves_zeros_out() -> None:
     theirs = side(database("d", "air", team="ann"), table("f", "d.legs"), table("r", "d.routes"))
     counts = MergeCounts.of(planned(theirs), now_millis=0)
     assert (counts.new, counts.renamed, counts.dropped, counts.changed_databases) == (1, 1, 1, 1)
-    assert counts.parts() == [
-        "1 database or table is new",
-        "1 is renamed",
-        "1 is dropped",
-        "1 database gets other properties",
-        "nothing copied",
-    ]
+    assert counts.sentence == (
+        "On `main`, 1 database or table is new, 1 is renamed, 1 is dropped and 1 database gets "
+        "other properties. No file is copied."
+    )

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, assert_never
 
+from branch_console.diff.rows.row_figure import RowFigure, add_up
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
 from branch_console.merge.catalog.catalog_report import outcome_words
 from branch_console.merge.catalog.catalog_steps import StepKind
 from branch_console.merge.catalog.object_merge import ObjectMerge
 from branch_console.merge.catalog.object_rules import ObjectChoice
 from branch_console.merge.conflict import OBJECT_KINDS, Conflict, ConflictKind, Take
-from branch_console.merge.plan import MergeVerdict
+from branch_console.merge.known_rows import NOTHING_KNOWN, count_result
+from branch_console.merge.plan import FastForwardPlan, MergeVerdict, Plan, found_by
 from branch_console.merge.policy import KindRule, Policy, PolicyChoice
 from branch_console.merge.policy_draft import (
     with_kind_rule,
@@ -25,7 +27,15 @@ from branch_console_app.models.merge.merge_state import (
     MergeState,
     NextStep,
 )
-from branch_console_app.models.parts.wording import code, count, listed, plain, plural, size
+from branch_console_app.models.parts.wording import (
+    code,
+    count,
+    listed,
+    plain,
+    plural,
+    signed,
+    size,
+)
 
 _JUST_NOW_MILLIS: Final = 10 * 60_000
 # Rows are compared by the run of a merge of the catalog itself.
@@ -113,15 +123,19 @@ class MergeCounts:
     """The numbers that the confirmation shows.
 
     Attributes:
+        figure: What the merge changes of the rows of all tables; None if that is not known of each.
         busy: Tables of the target with a commit in the last ten minutes, by name.
     """
 
+    source: str
+    target: str
     snapshots: int
     new: int
     renamed: int
     dropped: int
     changed_databases: int
     bytes_copied: int
+    figure: RowFigure | None
     busy: tuple[str, ...]
 
     @classmethod
@@ -130,12 +144,15 @@ class MergeCounts:
         steps = plan.cost.steps
         heads = [each.plan.heads for each in plan.objects if each.plan is not None]
         return cls(
+            source=plan.source,
+            target=plan.target,
             snapshots=plan.cost.snapshots,
             new=_steps(steps, StepKind.CREATE_TABLE, StepKind.CREATE_DATABASE),
             renamed=_steps(steps, StepKind.MOVE_TABLE, StepKind.RENAME_DATABASE),
             dropped=_steps(steps, StepKind.DROP_TABLE, StepKind.DROP_DATABASE),
             changed_databases=_steps(steps, StepKind.SET_PROPERTIES),
             bytes_copied=plan.cost.bytes_to_copy,
+            figure=_figure(plan),
             busy=tuple(
                 each.table
                 for each in heads
@@ -143,12 +160,13 @@ class MergeCounts:
             ),
         )
 
-    def parts(self) -> list[str]:
-        """Write the counts that are not zero."""
+    @property
+    def sentence(self) -> str:
+        """Say what happens on the target, in Markdown; counts that are zero are left out."""
+        rows = "" if self.figure is None else f" ({self.figure.words(signed)})"
         found = {
-            plural(self.snapshots, "table gets a new snapshot", "tables get a new snapshot each"): (
-                self.snapshots
-            ),
+            f"{plural(self.snapshots, 'table gets a snapshot', 'tables get a snapshot each')}"
+            f"{rows}": self.snapshots,
             plural(self.new, "database or table is new", "databases and tables are new"): self.new,
             plural(self.renamed, "is renamed", "are renamed"): self.renamed,
             plural(self.dropped, "is dropped", "are dropped"): self.dropped,
@@ -158,8 +176,9 @@ class MergeCounts:
             ): self.changed_databases,
         }  # fmt: skip
         words = [text for text, number in found.items() if number]
-        copied = f"{size(self.bytes_copied)} copied" if self.bytes_copied else "nothing copied"
-        return [*words, copied]
+        effect = f"On {code(self.target)}, {listed(words, most=len(words))}. " if words else ""
+        copied = f"{size(self.bytes_copied)} of files are copied."
+        return f"{effect}{copied if self.bytes_copied else 'No file is copied.'}"
 
 
 def catalog_merge_state(
@@ -266,6 +285,26 @@ def opened_again(policy: Policy, line: CatalogConflictLine) -> Policy:
         return with_kind_rule_in(policy, line.decided_on, line.kind, None)
     # A policy file may have settled the kind in every table: only without that rule it is open.
     return with_kind_rule(policy, line.kind, None)
+
+
+def _figure(plan: CatalogMergePlan) -> RowFigure | None:
+    """Add up what the tables of a merge get; None if that is not known of one of them."""
+    changed = {each.id for each in plan.steps if each.kind is StepKind.MERGE_CONTENT}
+    figures = [
+        None if each.plan is None else _figure_of_table(each.plan)
+        for each in plan.objects
+        if each.id in changed
+    ]
+    known = [each for each in figures if each is not None and each.is_known]
+    return add_up(known) if known and len(known) == len(figures) else None
+
+
+def _figure_of_table(plan: Plan) -> RowFigure | None:
+    if isinstance(plan, FastForwardPlan):
+        return add_up(plan.move.decision.arrives.changes)
+    found = found_by(plan)
+    result = None if found is None else count_result(found, NOTHING_KNOWN)
+    return None if result is None else result.figure
 
 
 def _standing(plan: CatalogMergePlan, *, settled: int, seen: str | None) -> MergeStanding:

@@ -387,15 +387,26 @@ def check_of_person(target: BranchItem, lacks_role: str | None) -> Check:
         lacks_role: Why the person may not, in the words of `lacks_role`; None if they may.
     """
     name = code(target.name)
-    if lacks_role is not None:
-        return Check(
-            standing=CheckState.FAILS,
-            text=f"You may not merge into {name}. {lacks_role.removesuffix(_CODE)}",
-            kind=ErrorKind.ROLE_REQUIRED,
-            advice="You can share this preview by its link.",
-        )
     protected = "is not protected" if target.protection is None else "is protected"
-    return _passes(f"{name} {protected}, and you may merge into it.")
+    return check_of_role(name, lacks_role, f"{name} {protected}, and you may merge into it.")
+
+
+def check_of_role(target: str, lacks_role: str | None, passed: str) -> Check:
+    """Return whether the role of the person suffices.
+
+    Args:
+        target: The target, in Markdown.
+        lacks_role: Why it does not, in the words of `lacks_role`; None if it does.
+        passed: The sentence if it does.
+    """
+    if lacks_role is None:
+        return _passes(passed)
+    return Check(
+        standing=CheckState.FAILS,
+        text=f"You may not merge into {target}. {lacks_role.removesuffix(_CODE)}",
+        kind=ErrorKind.ROLE_REQUIRED,
+        advice="You can share this preview by its link.",
+    )
 
 
 def paimon_note(plan: Plan, found: Circumstances) -> str:

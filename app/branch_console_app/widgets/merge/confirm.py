@@ -1,12 +1,11 @@
 """The dialog that merges: what happens, a dry run first or at once, a reason, and the button."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
 import streamlit as st
 
-from branch_console.format.identifier import Identifier
 from branch_console.merge.plan import Plan
 from branch_console.operations.agreement import Agreement
 from branch_console.operations.merge_requests import DryRunRequest
@@ -15,10 +14,13 @@ from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.procedures.run.runner import MOST_PLANS
 from branch_console_app import reads
+from branch_console_app.models.merge.confirmation import Confirmation
+from branch_console_app.models.merge.eligibility import Check
 from branch_console_app.models.merge.merge_preview import MergePreview
 from branch_console_app.models.merge.merge_state import MergeStanding, NextStep
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.wording import code, plain
+from branch_console_app.widgets.merge.confirmation import confirmed, show_confirmation
 from branch_console_app.widgets.merge.draft_jobs import begin_dry_run, begin_merge
 from branch_console_app.widgets.merge.verdict import draw_verdict, update_button
 from branch_console_app.widgets.parts.callbacks import ask_for_reason
@@ -32,9 +34,7 @@ from branch_console_app.widgets.parts.gates import (
     NO_REASON,
     OVERRIDE,
     ask_for_override,
-    say_when_rules_run,
 )
-from branch_console_app.widgets.parts.preview import show_preview
 from branch_console_app.widgets.parts.problem import guarded
 
 STOP: Final = "Stop, and show the new preview"
@@ -55,11 +55,14 @@ class Mode(StrEnum):
     MERGE = "Merge now"
 
 
-def show_merge_dialog(preview: MergePreview, form: Form, *, is_protected: bool) -> None:
+def show_merge_dialog(
+    preview: MergePreview, checks: Sequence[Check], form: Form, *, is_protected: bool
+) -> None:
     """Draw what a merge would do, and the button that tries it or carries it out.
 
     Args:
         preview: The merge.
+        checks: The checks of the merge.
         form: The command, with the policy that settles conflicts.
         is_protected: Whether the name of the target has to be typed.
     """
@@ -70,38 +73,33 @@ def show_merge_dialog(preview: MergePreview, form: Form, *, is_protected: bool) 
         if verdict.standing is MergeStanding.STALE:
             update_button("dialog-plan-again")
         return
-    show_preview(answer)
-    ask_for_reason(answer, f"{plan.source}-{plan.target}")
+    show_confirmation(Confirmation.of_merge(answer, checks))
     is_staged = verdict.standing is MergeStanding.STAGED
     mode = Mode.MERGE if is_staged or verdict.standing is MergeStanding.GATE_RED else _mode()
     if mode is Mode.DRY_RUN:
         _show_dry_run_button(answer, form, plan)
         return
-    is_blocked = verdict.standing is MergeStanding.GATE_RED
-    override = ask_for_override() if is_blocked else None
-    if not (is_blocked or is_staged):
-        say_when_rules_run(Identifier.parse(plan.table), plan.target)
-    said = {"reason": reason_field(), **Agreement(override_gate=override).encode()}
+    if is_staged:
+        st.caption(f"Puts the result of the dry run on {code(plan.target)} as it is.")
     chosen = st.selectbox(
         f"If {code(plan.target)} gets new commits meanwhile", list(_RETRIES), key="merge-wait",
         help="It tries again only while the conflicts and the decisions on them stay the same.",
     )  # fmt: skip
     again, wait = _RETRIES[chosen]
-    said |= Agreement(plan_again=again, wait=wait).encode()
+    is_blocked = verdict.standing is MergeStanding.GATE_RED
+    override = ask_for_override() if is_blocked else None
+    ask_for_reason(answer, f"{plan.source}-{plan.target}")
+    agreed = Agreement(override_gate=override, plan_again=again, wait=wait)
+    said = {"reason": reason_field(), **agreed.encode()}
     refused = lacks_role(answer.role) or (None if answer.can_run else IN_THE_WAY)
     if is_protected and not typed_name("merge", plan.target):
         refused = refused or f"Type {plan.target} first."
     if is_blocked:
         refused = refused or (None if override else NO_REASON)
-    if is_staged:
-        st.caption(f"Puts the result of the dry run on {code(plan.target)} as it is.")
     label = "Merge this result" if is_staged else f"Merge into {plain(plan.target)}"
     if is_blocked:
         label = OVERRIDE
-    if st.button(
-        label, type="primary", icon=form.icon, disabled=refused is not None, help=refused,
-        key="run-merge_branch",
-    ):  # fmt: skip
+    if confirmed(label, icon=form.icon, key="run-merge_branch", refused=refused):
         with guarded("The merge was not started. Nothing was changed."):
             given = {
                 **form.arguments,
@@ -135,11 +133,9 @@ def _show_dry_run_button(preview: Preview, form: Form, plan: Plan) -> None:
         f"Builds the merged result and checks it; {code(plan.target)} is not changed. You can "
         "merge that result within 24 hours."
     )
+    ask_for_reason(preview, f"{plan.source}-{plan.target}")
     refused = lacks_role(preview.role) or (None if preview.can_run else IN_THE_WAY)
-    if st.button(
-        "Start dry run", type="primary", icon=":material/science:", key="run-dry", help=refused,
-        disabled=refused is not None,
-    ):  # fmt: skip
+    if confirmed("Start dry run", icon=":material/science:", key="run-dry", refused=refused):
         with guarded("The dry run was not started. Nothing was changed."):
             given = {
                 **form.arguments,

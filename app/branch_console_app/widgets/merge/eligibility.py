@@ -54,6 +54,21 @@ def show_short_checks(checks: Sequence[Check]) -> None:
             st.markdown(f"{_MARKS[CheckState.PASSES]} :gray[{passing} passed]")
 
 
+def show_check_lines(checks: Sequence[Check], passed: int) -> None:
+    """Draw checks as lines of a dialog, without buttons.
+
+    Args:
+        checks: The checks that have a line.
+        passed: How many more have passed.
+    """
+    for check in checks:
+        suffix = f" :small[:gray[{code(check.kind)}]]" if check.kind else ""
+        st.markdown(f"{_MARKS[check.standing]} {_sentence(check)}{suffix}")
+    if passed:
+        more = "more " if checks else ""
+        st.markdown(f"{_MARKS[CheckState.PASSES]} :gray[{passed} {more}passed]")
+
+
 def offer_dry_run(checks: Sequence[Check]) -> None:
     """Draw the button that leads to a dry run where the rules have not been run on the result."""
     if any(each.name == RULES and CheckRemedy.DRY_RUN in each.remedies for each in checks):

@@ -1,6 +1,6 @@
 """A fast-forward: what it adds, what it would remove, what blocks it, and its dialog."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import streamlit as st
@@ -15,6 +15,7 @@ from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import Role
 from branch_console_app import reads, state
+from branch_console_app.models.merge.confirmation import Confirmation
 from branch_console_app.models.merge.eligibility import (
     RULES,
     Check,
@@ -37,6 +38,7 @@ from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.widgets.merge.alternatives import show_both_sides, show_changed_rows
 from branch_console_app.widgets.merge.commits import show_commits
+from branch_console_app.widgets.merge.confirmation import confirmed, show_confirmation
 from branch_console_app.widgets.merge.draft_jobs import begin_merge
 from branch_console_app.widgets.merge.eligibility import show_checks, show_short_checks
 from branch_console_app.widgets.merge.merged import show_merged
@@ -56,7 +58,6 @@ from branch_console_app.widgets.parts.gates import (
     OVERRIDE,
     ask_for_override,
     override_field,
-    say_when_rules_run,
     show_judgement,
     show_rules,
 )
@@ -74,7 +75,7 @@ def show_fast_forward(
     answer: Preview | None,
     verdict: MergeState,
     facts: MergeFacts,
-    target: BranchItem,
+    checks: Sequence[Check],
 ) -> FastForwardPreview:
     """Draw what a fast-forward would do, in tabs; the verdict stands above.
 
@@ -84,18 +85,12 @@ def show_fast_forward(
         answer: The preview of the command; None if it is not offered.
         verdict: The verdict.
         facts: The facts that the verdict depends on.
-        target: The target.
+        checks: The checks of it.
 
     Returns:
         The plan in words, with the rows that were counted.
     """
     plan, rules = preview.plan, reads.rules(identifier)
-    of_rules = checks_of_rules(
-        verdict, 0 if rules is None or answer is None else len(rules.rules), facts
-    )
-    person = () if answer is None else (check_of_person(target, lacks_role(answer.role)),)
-    found = (*preview.checks_with(answer), *of_rules, *person)
-    checks = tuple(sorted(found, key=lambda check: check.standing))
     labels = tab_labels(0, checks)
     tabs = show_tabs({tab: label for tab, label in labels.items() if tab is not MergeTab.CONFLICTS})
     with tabs[MergeTab.SUMMARY]:
@@ -124,6 +119,33 @@ def forward_preview(plan: ForwardDecision) -> Preview | None:
     return _preview(plan) if plan.verdict is Verdict.FAST_FORWARD else None
 
 
+def checks_of_forward(
+    preview: FastForwardPreview,
+    identifier: Identifier,
+    answer: Preview | None,
+    verdict: MergeState,
+    facts: MergeFacts,
+    target: BranchItem,
+) -> tuple[Check, ...]:
+    """Return the checks of a fast-forward, what fails first.
+
+    Args:
+        preview: The plan in words.
+        identifier: The table.
+        answer: The preview of the command; None if it is not offered.
+        verdict: The verdict.
+        facts: The facts that the verdict depends on.
+        target: The target.
+    """
+    rules = reads.rules(identifier)
+    of_rules = checks_of_rules(
+        verdict, 0 if rules is None or answer is None else len(rules.rules), facts
+    )
+    person = () if answer is None else (check_of_person(target, lacks_role(answer.role)),)
+    found = (*preview.checks_with(answer), *of_rules, *person)
+    return tuple(sorted(found, key=lambda check: check.standing))
+
+
 def _show_summary(
     preview: FastForwardPreview,
     checks: Sequence[Check],
@@ -143,7 +165,7 @@ def _show_summary(
                 preview = preview.knowing(found)
         if preview.changes:
             undo = "" if answer is None else answer.undo
-            _show_consequences(preview, "summary", undo, is_stopped=verdict.stops)
+            _show_consequences(preview, undo, is_stopped=verdict.stops)
     with right:
         show_short_checks(checks)
         if any(each.name == RULES and each.standing is CheckState.NOT_RUN for each in checks):
@@ -159,10 +181,8 @@ def _link_to_rules(plan: ForwardDecision) -> None:
     )  # fmt: skip
 
 
-def _show_consequences(
-    preview: FastForwardPreview, key: str, undo: str, *, is_stopped: bool
-) -> None:
-    with st.container(border=True, key=f"card-{key}"):
+def _show_consequences(preview: FastForwardPreview, undo: str, *, is_stopped: bool) -> None:
+    with st.container(border=True, key="card-summary"):
         left, right = st.columns(2, gap="medium")
         for pane, title, sentences in (
             (left, "What would happen" if is_stopped else "What happens", preview.changes),
@@ -227,7 +247,7 @@ def _show_moved(moved: MovedCommits, key: str, nothing: str) -> None:
 
 def show_forward_dialog(
     preview: FastForwardPreview,
-    identifier: Identifier,
+    checks_with: Callable[[Preview], Sequence[Check]],
     *,
     is_protected: bool,
     is_blocked: bool = False,
@@ -236,7 +256,7 @@ def show_forward_dialog(
 
     Args:
         preview: The plan in words.
-        identifier: The table.
+        checks_with: Returns the checks of it with the preview of the command.
         is_protected: Whether the name of the target has to be typed.
         is_blocked: Whether the quality rules have stopped this merge.
     """
@@ -246,12 +266,8 @@ def show_forward_dialog(
     if answer is None:
         st.info(f"{preview.headline} {preview.detail}")
         return
-    _show_consequences(preview, "confirm", answer.undo, is_stopped=False)
-    override = None
-    if is_blocked:
-        override = ask_for_override()
-    else:
-        say_when_rules_run(identifier, plan.target)
+    show_confirmation(Confirmation.of_forward(preview, answer, checks_with(answer)))
+    override = ask_for_override() if is_blocked else None
     ask_for_reason(answer, _subject(plan))
     reason = reason_field()
     refused = lacks_role(answer.role) or (None if answer.can_run else IN_THE_WAY)
@@ -260,10 +276,7 @@ def show_forward_dialog(
     if is_blocked:
         refused = refused or (None if override else NO_REASON)
     label = OVERRIDE if is_blocked else f"Merge into {plain(plan.target)}"
-    if st.button(
-        label, type="primary", icon=":material/fast_forward:",
-        disabled=refused is not None, help=refused, key="ff-run",
-    ):  # fmt: skip
+    if confirmed(label, icon=":material/fast_forward:", key="ff-run", refused=refused):
         allowed = Agreement(override_gate=override)
         given = {**_arguments(plan, reason=reason), **allowed.encode()}
         if begin_merge(PROCEDURE, given, plan.id, plan.source, plan.target):

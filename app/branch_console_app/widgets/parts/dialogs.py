@@ -50,7 +50,7 @@ def show_dialog(dialogs: Dialogs) -> None:
         st.warning(f"The address asks for {code(wanted)}, which this page does not offer.")
         return
     title, draw = dialogs[found]
-    st.dialog(title, width="medium", on_dismiss=_close)(draw)(state.parameter(WHAT))
+    st.dialog(title, width="medium", on_dismiss=close_dialog)(draw)(state.parameter(WHAT))
 
 
 def leave_dialog() -> None:
@@ -58,6 +58,7 @@ def leave_dialog() -> None:
     state.set_parameters({DO: None, WHAT: None})
 
 
-def _close() -> None:
+def close_dialog() -> None:
+    """Close the dialog of the address for good: it opens on what is there then."""
     state.forget_preview()
     leave_dialog()

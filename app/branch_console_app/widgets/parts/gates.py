@@ -61,18 +61,6 @@ def ask_for_override() -> str | None:
     return reason.strip() or None
 
 
-def say_when_rules_run(identifier: Identifier, target: str) -> None:
-    """Say that the rules of a table run before its branch changes; nothing if it has none."""
-    rules = reads.rules(identifier)
-    if rules is None:
-        return
-    number = plural(len(rules.rules), "quality rule runs", "quality rules run")
-    st.caption(
-        f":material/rule: {number} before {code(target)} changes. If a blocking rule fails, "
-        f"{code(target)} stays as it is."
-    )
-
-
 def show_judgement(job: JobView, title: str = "Quality rules") -> None:
     """Draw what the rules found for a job that is over; nothing if it was held to none.
 

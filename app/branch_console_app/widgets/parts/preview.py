@@ -9,12 +9,13 @@ import streamlit as st
 from branch_console.errors import ErrorKind
 from branch_console.operations.agreement import Agreement
 from branch_console.procedures.call.call import Argument
-from branch_console.procedures.call.consequence import Consequence, Preview, Weight
+from branch_console.procedures.call.consequence import Preview, Weight
 from branch_console_app import reads, state
 from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.command_line import PREVIEWED, command_words
+from branch_console_app.models.parts.consequence_text import consequence_texts, undo_text
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import code, plain, prose
+from branch_console_app.models.parts.wording import code, prose
 from branch_console_app.services import get_services
 from branch_console_app.widgets.parts.callbacks import ask_for_reason, with_reason
 from branch_console_app.widgets.parts.confirm import (
@@ -36,7 +37,6 @@ _MARKS = {
     Weight.KEEPS: ":green[✓] **What stays**",
 }
 _WOULD = {**_MARKS, Weight.CHANGES: ":blue[→] **What would happen**"}
-_MOST_DETAILS = 12
 
 Start: TypeAlias = Callable[[str, Mapping[str, Argument], str], None]
 """Starts a procedure with its arguments; the last is the id of the preview that was seen."""
@@ -127,9 +127,9 @@ def show_preview(preview: Preview, key: str = "preview", *, is_stopped: bool = F
                 with st.container(key=f"sentences-{key}-{weight}"):
                     st.markdown(marks[weight])
                     for consequence in found:
-                        _show_consequence(consequence)
-        lead = "" if "undo" in preview.undo.lower() else "Undo: "
-        st.caption(f":material/undo: {lead}{prose(preview.undo)}")
+                        for text in consequence_texts(consequence):
+                            st.markdown(text)
+        st.caption(undo_text(preview.undo))
 
 
 def show_same_command(form: Form, confirm: str | None = None) -> None:
@@ -144,28 +144,10 @@ def show_same_command(form: Form, confirm: str | None = None) -> None:
     show_same_as(*words, sql=f"{statement};")
 
 
-def _show_consequence(consequence: Consequence) -> None:
-    suffix = f" {code(consequence.kind)}" if consequence.kind else ""
-    st.markdown(f"{prose(consequence.text)}{suffix}")
-    if consequence.details:
-        st.markdown(_details(consequence.details))
-
-
-def _details(details: tuple[str, ...]) -> str:
-    """Write what a sentence speaks of: names in a line, descriptions on lines of their own."""
-    shown, rest = details[:_MOST_DETAILS], len(details) - _MOST_DETAILS
-    if all(" " not in each for each in shown):
-        more = f" and {rest} more" if rest > 0 else ""
-        return f":small[{', '.join(code(each) for each in shown)}{more}]"
-    lines = [*shown, *([f"and {rest} more"] if rest > 0 else [])]
-    return "\n".join(f"- :small[{plain(each)}]" for each in lines)
-
-
 def show_button(
     preview: Preview,
     form: Form,
     place: Location,
-    more: Callable[[], Mapping[str, Argument]] = dict,
     start: Start | None = None,
 ) -> None:
     """Draw the button that sends what was previewed; disabled with the reason where it cannot.
@@ -174,7 +156,6 @@ def show_button(
         preview: The preview of the command.
         form: The command.
         place: The location that the job page keeps.
-        more: Arguments that are looked for only once the button is pressed.
         start: Starts the command; None starts it and moves on to its job.
     """
     refused = lacks_role(preview.role)
@@ -193,7 +174,7 @@ def show_button(
             seen = Agreement(plan_id=preview.plan_id).encode()
             # What decides again by itself takes no plan.
             agreed = seen if form.procedure in PREVIEWED else {}
-            arguments = {**form.arguments, **more(), **agreed}
+            arguments = {**form.arguments, **agreed}
             if start is not None:
                 start(form.procedure, arguments, preview.plan_id)
             else:

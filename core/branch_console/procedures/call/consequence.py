@@ -36,6 +36,7 @@ class Consequence:
         details: The objects of the sentence, one by one.
         kind: The code of the obstacle.
         excused_by: The argument by which an operator overrides it, with a reason.
+        rules_of: The table whose quality rules judge the result, if it is about these.
     """
 
     weight: Weight
@@ -43,6 +44,7 @@ class Consequence:
     details: tuple[str, ...] = ()
     kind: ErrorKind | None = None
     excused_by: str | None = None
+    rules_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

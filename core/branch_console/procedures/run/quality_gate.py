@@ -97,12 +97,8 @@ def rule_consequences(
         said = f"The dry run has run {number} on this result, and none blocks it."
     else:
         said = f"{number} will be run on the result before it is published."
-    return [
-        changes(
-            said,
-            tuple(f"{each.id} ({each.severity}): {each.text}" for each in rules.rules),
-        )
-    ]
+    texts = tuple(f"{each.id} ({each.severity}): {each.text}" for each in rules.rules)
+    return [replace(changes(said, texts), rules_of=rules.table)]
 
 
 def judge_result(
