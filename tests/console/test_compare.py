@@ -522,7 +522,7 @@ def test_what_both_come_from_stands_before_them(console: Console) -> None:
     assert since is not None
     place = {**DIVERGED, "cmp_a": "main", "cmp_b": "diverged", "cmp_tab": "quality"}
     page = console.open("compare", **place, cmp_scope="since the base")
-    assert plain(f"of what A and B come from ({found.base}) against all") in page.text
+    assert plain(f"of the base of A and B ({found.base}) against all") in page.text
     table_of_all, figures = (each.value for each in page.at.dataframe)
     assert {"Nulls Base", "Nulls A", "Nulls B", "Nulls Merged"} <= set(table_of_all)
     figures = figures.set_index("Figure")

@@ -65,7 +65,7 @@ def test_all_of_a_comparison_stands_in_the_file_and_nothing_runs() -> None:
     for wanted in (
         f"whole sides: {shown} is beyond the alarm threshold",
         f"merged result: {shown} is beyond the alarm threshold",
-        "3 conflicts open: until they are settled, A stands there.",
+        "3 conflicts not settled yet: the values of A are measured for them.",
         "! alarm",
         "Difference (Merged \N{MINUS SIGN} A)",
         "A 50.00 %, B 100.00 %",

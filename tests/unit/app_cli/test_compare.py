@@ -107,7 +107,7 @@ def test_quality_is_told_for_people_and_programs(program: CommandLine, tmp_path:
     scopes = {scope["scope"]: scope for scope in document["scopes"]}
     assert set(scopes) == {"own rows", "whole sides", "since the base"}
     assert document["base"].startswith("main@")
-    assert f"of what A and B come from ({document['base']}) against all" in told.out
+    assert f"of the base of A and B ({document['base']}) against all" in told.out
     for column in scopes["whole sides"]["columns"]:
         assert column["after"]["rows"] == scopes["whole sides"]["rows"][1], column["name"]
     ahead = "fixtures.branches_ahead"

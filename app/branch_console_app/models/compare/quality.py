@@ -92,13 +92,13 @@ def scope_words(scope: ScopeComparison, base: str | None = None) -> str:
     """Tell which rows are compared; `base` is what both sides come from."""
     before, after = (plural(each, "row") for each in scope.rows)
     if scope.scope is Scope.SINCE_BASE:
-        return f"All {before} of what A and B come from ({base}) against all {after} of B."
+        return f"All {before} of the base of A and B ({base}) against all {after} of B."
     if scope.scope is Scope.WHOLE:
         return f"All {before} of A against all {after} of B."
     if scope.scope is Scope.MERGED:
         return f"All {before} of A against the {after} that merging B into A would leave."
     if scope.keys is not None:
-        # Most rows of a bucket that was written to stand in both sides.
+        # Both sides have most rows of a bucket that was written to.
         of_base = (
             f"all {before} of A"
             if scope.is_base_whole
@@ -128,7 +128,8 @@ def conflict_words(found: QualityComparison, scope: ScopeComparison) -> str | No
     if scope.scope is not Scope.MERGED or not found.open_conflicts:
         return None
     return (
-        f"{plural(found.open_conflicts, 'conflict')} open: until they are settled, A stands there."
+        f"{plural(found.open_conflicts, 'conflict')} not settled yet: the values of A are measured "
+        "for them."
     )
 
 
