@@ -220,6 +220,14 @@ def of_tables() -> Iterator[Case]:
         "dynamic buckets with their index elsewhere": _with(
             _KEYED, **{"index-file-in-data-file-dir": "true"}
         ),
+        "a function that is not merged": _with(
+            _KEYED,
+            **{
+                "bucket": "1",
+                "merge-engine": "aggregation",
+                "fields.name.aggregate-function": "listagg",
+            },
+        ),
         "data evolution": _with(_ONE, **{"data-evolution.enabled": "true"}),
         "a fallback branch": _with(_ONE, **{"scan.fallback-branch": "dev"}),
         "a chain table": _with(_KEYED, **{"chain-table.enabled": "true"}),

@@ -1,15 +1,23 @@
-"""Sequence groups of the merge engine 'partial-update', as the options of a table name them.
+"""Sequence groups and aggregate functions of merge engines, as the options of a table name them.
 
 The columns of a group follow the sequence columns of that group, each group its own. Source: Paimon
-PartialUpdateMergeFunction.
+PartialUpdateMergeFunction, AggregateMergeFunction.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
 from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format import options as table_options
 from branch_console.format.table_schema import TableSchema
 
+REPLAYABLE: Final = frozenset(
+    {
+        "sum", "max", "min", "bool_and", "bool_or", "last_value", "last_non_null_value",
+        "first_value", "first_non_null_value", "first_not_null_value", "product",
+    }
+)  # fmt: skip
+"""Functions for which a merge can find the row that turns a merged value into the wanted one."""
 _PREFIX: Final = "fields."
 _SUFFIX: Final = ".sequence-group"
 
@@ -45,6 +53,31 @@ def grouped_functions(schema: TableSchema) -> Mapping[str, str]:
         if name not in order
     }
     return {name: function for name, function in named.items() if function is not None}
+
+
+def aggregate_function(schema: TableSchema, column: str) -> str:
+    """Return the function that the engine 'aggregation' merges the values of a column by."""
+    options = schema.options
+    if column in options.read(table_options.SEQUENCE_FIELD):
+        return "last_value"
+    default = options.get("fields.default-aggregate-function", "last_non_null_value")
+    return options.get(f"fields.{column}.aggregate-function", default)
+
+
+def functions_not_replayable(schema: TableSchema) -> Mapping[str, str]:
+    """Return the functions of a table that are not in `REPLAYABLE`, by column.
+
+    Raises:
+        InvalidInput: As `grouped_columns`.
+    """
+    functions: Mapping[str, str] = {}
+    match schema.options.read(table_options.MERGE_ENGINE):
+        case "aggregation":
+            values = (name for name in schema.row_type.names if name not in schema.primary_keys)
+            functions = {name: aggregate_function(schema, name) for name in values}
+        case "partial-update":
+            functions = grouped_functions(schema)
+    return {name: each for name, each in functions.items() if each not in REPLAYABLE}
 
 
 def _names(text: str, schema: TableSchema, key: str) -> tuple[str, ...]:

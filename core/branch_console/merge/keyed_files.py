@@ -14,6 +14,7 @@ from branch_console.diff.changes.file_history import Place
 from branch_console.diff.changes.table_changes import TableChanges, by_place, files_in
 from branch_console.errors import ErrorKind
 from branch_console.format import options as table_options
+from branch_console.format.sequence_groups import functions_not_replayable
 from branch_console.format.table_schema import BucketMode, TableSchema
 from branch_console.format.values.binary_row import decode_row
 from branch_console.format.values.key_order import key_rank
@@ -87,6 +88,8 @@ def merge_keyed_files(
             replays |= identities if is_replayed else set()
             delta = BucketMove(place=place, strategy=Strategy.DELTA, knowledge=Knowledge.KEYS)
             moves.append(delta)
+    if row_places:
+        _check_functions(schema, found)
     return FileMoves(
         add=theirs.files(add - ours.log.came),
         restore=ours.files(restore),
@@ -157,6 +160,20 @@ def _shared_partitions(
             return theirs_partitions if ours_partitions else frozenset()
         case _:
             return frozenset()
+
+
+def _check_functions(schema: TableSchema, found: Findings) -> None:
+    """Refuse where rows have to be written again that a function merges into something else."""
+    for column, function in functions_not_replayable(schema).items():
+        found.blocks.append(
+            Block(
+                kind=ErrorKind.UNSUPPORTED,
+                text="Both sides changed the same part of the table, and the aggregate function "
+                f"{function!r} of column {column!r} is not merged: no row can be written that "
+                "turns its value into another one. Let the job that wrote the source write to the "
+                "target instead.",
+            )
+        )
 
 
 def _check_bucket_mode(

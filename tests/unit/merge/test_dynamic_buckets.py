@@ -1,4 +1,4 @@
-"""Which buckets of a table wait for their rows where a key may have two, before any row is read."""
+"""Which buckets of a table with a key wait for their rows, and for which that is refused."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,6 +8,7 @@ import pytest
 
 from branch_console.diff.changes.file_history import Place, fold_history
 from branch_console.diff.changes.table_changes import TableChanges, changes_since
+from branch_console.errors import ErrorKind
 from branch_console.format.data_types import STRING
 from branch_console.format.manifest_entry import file_identity
 from branch_console.format.options import Options
@@ -17,7 +18,7 @@ from branch_console.merge.file_moves import DisplayNames, FileMoves, Strategy
 from branch_console.merge.keyed_files import merge_keyed_files
 from tests.support.commit_tables import data_files
 from tests.unit.diff.test_file_history import delta
-from tests.unit.merge.test_schema_merge import ID, NAME, of
+from tests.unit.merge.test_schema_merge import ID, NAME, column, of
 
 _DAY_1, _DAY_2 = (encode_row([day], [STRING]) for day in ("d1", "d2"))
 
@@ -67,6 +68,33 @@ def test_partitions_of_one_side_each_move_as_files() -> None:
     found = merge(schema(), [(_DAY_1, 0)], [(_DAY_2, 0), (_DAY_2, 1)])
     assert (found.blocks, found.row_places) == ((), ())
     assert {each.strategy for each in found.buckets} == {Strategy.ADOPT}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"merge-engine": "aggregation", "fields.note.aggregate-function": "collect"},
+        {"merge-engine": "partial-update", "fields.name.sequence-group": "note",
+         "fields.note.aggregate-function": "collect"},
+    ],
+    ids=["aggregation", "partial-update"],
+)  # fmt: skip
+def test_a_function_that_no_row_undoes_is_refused_before_rows_are_compared(
+    options: dict[str, str],
+) -> None:
+    table = replace(
+        of(ID, NAME, column(2, "note", "STRING")),
+        primary_keys=("id",),
+        options=Options({"bucket": "1", **options}),
+    )
+    place, other = ((encode_row([], []), bucket) for bucket in (0, 1))
+    (block,) = merge(table, [place], [place]).blocks
+    assert block.kind is ErrorKind.UNSUPPORTED
+    assert "'collect' of column 'note' is not merged" in block.text
+    assert merge(table, [other], [place]).blocks == ()
+    options = {**options, "fields.note.aggregate-function": "max"}
+    served = replace(table, options=Options({"bucket": "1", **options}))
+    assert merge(served, [place], [place]).blocks == ()
 
 
 @pytest.mark.parametrize(

@@ -224,5 +224,3 @@ _KERNELS: Final[Mapping[str, Kernel]] = MappingProxyType(
         "first_not_null_value": _first_non_null,
     }
 )
-REPLAYABLE: Final = frozenset(_KERNELS) | {"product"}
-"""Functions for which a merge can find the row that turns a merged value into the wanted one."""

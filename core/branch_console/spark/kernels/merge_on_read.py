@@ -16,13 +16,12 @@ import pyarrow.compute as pc
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format import options as table_options
 from branch_console.format.options import Options
-from branch_console.format.sequence_groups import grouped_functions
+from branch_console.format.sequence_groups import aggregate_function, functions_not_replayable
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.key_order import sortable
 from branch_console.spark.kernels.field_aggregators import FieldAggregator, Value, field_aggregator
 from branch_console.spark.kernels.key_groups import (
     INSERTS,
-    REPLAYABLE,
     Ints,
     KeyGroups,
     Mask,
@@ -59,17 +58,8 @@ def check_replayable(schema: TableSchema) -> None:
     Raises:
         InvalidInput: A column has a function without a kernel.
     """
-    functions: Mapping[str, str] = {}
-    match schema.options.read(table_options.MERGE_ENGINE):
-        case "aggregation":
-            functions = {name: _function(schema, name) for name in _value_columns(schema)}
-        case "partial-update":
-            functions = grouped_functions(schema)
-    for name, function in functions.items():
-        if function not in REPLAYABLE:
-            raise _unsupported(
-                f"The aggregate function {function!r} of column {name!r} is not merged."
-            )
+    for name, function in functions_not_replayable(schema).items():
+        raise _unsupported(f"The aggregate function {function!r} of column {name!r} is not merged.")
 
 
 def columns_to_merge(schema: TableSchema, wanted: Iterable[str]) -> tuple[str, ...]:
@@ -150,7 +140,7 @@ def _aggregate(ordered: pa.Table, groups: KeyGroups, schema: TableSchema) -> pa.
     for name in _present(ordered, schema):
         aggregator = _aggregator(schema, name)
         column = ordered[name].combine_chunks()
-        kernel = find_kernel(_function(schema, name), column)
+        kernel = find_kernel(aggregate_function(schema, name), column)
         chosen = groups.with_retract if kernel else groups.of_many
         # A key with one row keeps it as it is, whatever the function.
         values = column.take(pa.array(groups.lasts)) if kernel is None else kernel(column, groups)
@@ -185,15 +175,7 @@ def _fold(
 
 
 def _aggregator(schema: TableSchema, name: str) -> FieldAggregator:
-    return field_aggregator(_function(schema, name), schema.field(name), schema.options)
-
-
-def _function(schema: TableSchema, name: str) -> str:
-    options = schema.options
-    if name in options.read(table_options.SEQUENCE_FIELD):
-        return "last_value"
-    default = options.get("fields.default-aggregate-function", "last_non_null_value")
-    return options.get(f"fields.{name}.aggregate-function", default)
+    return field_aggregator(aggregate_function(schema, name), schema.field(name), schema.options)
 
 
 # --- partial update -----------------------------------------------------------------------------
