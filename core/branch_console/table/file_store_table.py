@@ -27,7 +27,7 @@ from branch_console.table.schema_manager import SchemaManager
 from branch_console.table.shared_scan import SharedScan
 from branch_console.table.snapshot_manager import SnapshotManager
 from branch_console.table.tag_manager import TagManager
-from branch_console.table.versioned_files import missing_file
+from branch_console.table.versioned_files import check_named_files, missing_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -262,14 +262,9 @@ class FileStoreTable:
         """Look whether the files that a snapshot itself names are there; reads none of them.
 
         Raises:
-            FormatError: One is missing, so nothing of the snapshot can be read.
+            FormatError: Some are missing, so nothing of the snapshot can be read.
         """
-        names = (snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.index_manifest)
-        paths = [self.paths.manifest(name) for name in names if name is not None]
-        are_there = self.reader.map_parallel(self.reader.files.exists, paths)
-        for path, is_there in zip(paths, are_there, strict=True):
-            if not is_there:
-                raise missing_file(path)
+        check_named_files(self.reader, self.paths, snapshot)
 
     def check_manifests(self, snapshot: Snapshot) -> None:
         """Look whether the manifests of a snapshot are there and whole; only its lists are read.

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.errors import FormatError, NotFound
+from branch_console.errors import ErrorKind, FormatError, NotFound
 from branch_console.format.avro_encoding import whole
 from branch_console.format.data_types import RowType
 from branch_console.format.index_manifest import NO_INDEX_FILES, decode_index_manifest
@@ -33,7 +33,7 @@ from branch_console.storage.table_paths import TablePaths
 from branch_console.table.manifest_query import ManifestSource, query_manifests
 from branch_console.table.scan_filter import ScanFilter, Values
 from branch_console.table.string_hashes import recurring, string_hashes
-from branch_console.table.versioned_files import missing_file, naming_file
+from branch_console.table.versioned_files import check_named_files, missing_file, naming_file
 
 _Key = tuple[object, ...]
 _Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -76,9 +76,31 @@ class ManifestScan:
         """The manifests of each snapshot; their lists are fetched together, each once."""
         wanted = [(each.base_manifest_list, each.delta_manifest_list) for each in snapshots]
         names = list(dict.fromkeys(itertools.chain.from_iterable(wanted)))
-        lists = self._reader.map_parallel(lambda name: self.read_list(paths, name), names)
-        found = dict(zip(names, lists, strict=True))
+        found = dict(zip(names, self._read_lists(paths, names, snapshots), strict=True))
         return [pa.concat_tables([found[name] for name in pair]) for pair in wanted]
+
+    def delta_lists(self, paths: TablePaths, snapshots: Sequence[Snapshot]) -> list[pa.Table]:
+        """The manifests that the commit of each snapshot wrote, with MANIFEST_FILE_META.
+
+        Raises:
+            FormatError: A list is missing or broken.
+        """
+        names = [each.delta_manifest_list for each in snapshots]
+        return self._read_lists(paths, names, snapshots)
+
+    def _read_lists(
+        self, paths: TablePaths, names: Sequence[str], snapshots: Sequence[Snapshot]
+    ) -> list[pa.Table]:
+        """Read lists of snapshots; whichever is missed first, the error names the same files."""
+        try:
+            return self._reader.map_parallel(lambda name: self.read_list(paths, name), names)
+        except FormatError as error:
+            if error.kind is ErrorKind.FILES_MISSING:
+                for each in snapshots:
+                    lists = (each.base_manifest_list, each.delta_manifest_list)
+                    if error.facts.get("path") in [paths.manifest(name) for name in lists]:
+                        check_named_files(self._reader, paths, each)
+            raise
 
     def read(self, paths: TablePaths, manifests: pa.Table) -> pa.Table:
         """The entries of manifests, in the order of the rows.
@@ -167,7 +189,7 @@ class ManifestScan:
         Raises:
             FormatError: A manifest is missing or broken.
         """
-        manifests = self.read_list(paths, snapshot.delta_manifest_list)
+        (manifests,) = self.delta_lists(paths, [snapshot])
         needed = prune_manifests(manifests, wanted, partition_type)
         return filter_entries(self.read(paths, needed), wanted)
 

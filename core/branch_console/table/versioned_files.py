@@ -5,14 +5,16 @@ One listing finds them all. A file that cannot be decoded spoils itself only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, cast
 
 from branch_console.errors import ErrorKind, FormatError, NotFound, PaimonError
 from branch_console.format.bounds import MOST_ID
+from branch_console.format.snapshot import Snapshot
 from branch_console.storage.file_io import FileStatus
 from branch_console.storage.metadata_cache import MetadataReader
+from branch_console.storage.table_paths import TablePaths
 
 T = TypeVar("T")
 
@@ -205,9 +207,31 @@ def _is_number(text: str) -> bool:
 
 def missing_file(path: str) -> FormatError:
     """The error of a file that a snapshot names and the store does not have."""
+    return _missing_files([path])
+
+
+def check_named_files(reader: MetadataReader, paths: TablePaths, snapshot: Snapshot) -> None:
+    """Look whether the files that a snapshot itself names are there; reads none of them.
+
+    Raises:
+        FormatError: Some are missing, so nothing of the snapshot can be read.
+    """
+    names = (snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.index_manifest)
+    named = [paths.manifest(name) for name in names if name is not None]
+    are_there = reader.map_parallel(reader.files.exists, named)
+    missing = [path for path, is_there in zip(named, are_there, strict=True) if not is_there]
+    if missing:
+        raise _missing_files(missing)
+
+
+def _missing_files(paths: Sequence[str]) -> FormatError:
+    """The error of files that a snapshot names and the store does not have, one at least."""
+    first, others = paths[0], len(paths) - 1
+    them = "them" if others else "it"
+    missing = f"and {others} more are missing" if others else "is missing"
     return FormatError(
-        f"{path} is missing, though the snapshot needs it. Another tool's expiry or orphan "
-        "cleaning may have removed it; restore it or drop what refers to it.",
+        f"{first} {missing}, though the snapshot needs {them}. Another tool's expiry or orphan "
+        f"cleaning may have removed {them}; restore {them} or drop what refers to {them}.",
         kind=ErrorKind.FILES_MISSING,
-        path=path,
+        path=first,
     )

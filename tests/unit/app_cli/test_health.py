@@ -80,3 +80,37 @@ def test_a_broken_branch_hides_no_lost_commit_of_another(
     found = run("lost-commits", "db.t", "--json").document
     assert [each["branch"] for each in found["unread"]] == ["dev"]
     assert "data-third.parquet" in [each["files"][0] for each in found["lost_commits"]]
+
+
+def test_every_command_names_the_same_missing_files_of_a_snapshot(
+    bench: BranchBench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = CommandLine(bench.file_io.root, capsys)
+    bench.branch("dev")
+    bench.append("theirs", branch="dev")
+    bench.append("third")
+    head = bench.table("dev").head()
+    assert head is not None
+    paths = bench.table().paths
+    Path(paths.manifest(head.delta_manifest_list)).unlink()
+    commands = (
+        ("branches", "db.t"),
+        ("merge", "dev", "--table", "db.t", "--preview"),
+        ("compare", "db.t", "main", "dev"),
+        ("files", "db.t", "--branch", "dev"),
+        ("graph", "db.t"),
+    )
+    for names, words in (
+        # A merge begins with the files that commits added, a comparison with the state before.
+        ((head.delta_manifest_list,), "is missing, though the snapshot needs it."),
+        (
+            (head.base_manifest_list, head.delta_manifest_list),
+            "and 1 more are missing, though the snapshot needs them.",
+        ),
+    ):
+        for name in names:
+            Path(paths.manifest(name)).unlink(missing_ok=True)
+        told = f"{paths.manifest(names[0])} {words}"
+        for command in commands:
+            answer = run(*command)
+            assert told in answer.out + answer.err, command

@@ -106,9 +106,7 @@ def read_masks(table: FileStoreTable, masks: Mapping[MaskKey, Mask]) -> dict[Mas
 
 
 def _deltas(table: FileStoreTable, root: Snapshot, line: Sequence[Snapshot]) -> list[SnapshotDelta]:
-    lists = table.reader.map_parallel(
-        lambda snapshot: table.scan.read_list(table.paths, snapshot.delta_manifest_list), line
-    )
+    lists = table.scan.delta_lists(table.paths, line)
     schema = table.schema()
     if not lists:
         return []
