@@ -45,6 +45,7 @@ from branch_console_app.cli.check import gate_document, print_gate
 from branch_console_app.cli.output import (
     count,
     error_object,
+    local_time,
     print_error,
     print_fields,
     print_json,
@@ -52,6 +53,9 @@ from branch_console_app.cli.output import (
     print_rows,
     size,
 )
+from branch_console_app.judged_heads import JudgementReads, read_gate_run
+from branch_console_app.models.branches.head_checks import HeadCheck
+from branch_console_app.models.merge.gate_run import GateRun, SoughtMerge
 from branch_console_app.models.merge.merge_facts import MergeAttempt, MergeFacts, RowsOfMerge
 from branch_console_app.models.merge.merge_preview import (
     MergeDecision,
@@ -101,15 +105,28 @@ def run_merge(
     rules = services.rules(identifier) if can_run(plan) else None
     rows = _rows_of(services, identifier, plan)
     decision = decision.knowing(rows)
-    state = decision.state(MergeFacts(rows=rows, parts=_parts(services, identifier, plan, rows)))
+    # A run judges the result itself; what was found before is for those who only look.
+    gate = _last_gate_run(services, identifier, arguments, plan, rules) if preview else None
+    check = None if gate is None else gate.check_of(plan.target)
+    is_overridden = arguments.get("override_gate") is not None
+    state = decision.state(
+        MergeFacts(
+            rows=rows,
+            parts=_parts(services, identifier, plan, rows),
+            gate=None if is_overridden else gate,
+        )
+    )
     if not as_json:
         schema = _schema_change(services, identifier, plan)
         print_merge(state, plan, schema, rows, _settlings(services, arguments, plan))
         print_gate(rules)
+        if check is not None:
+            when = local_time(check.time_millis)
+            print_line(f"{plan.source}: {check.sentence}, checked {when}")
     is_done = isinstance(plan, UpToDatePlan)
     refusal = None if is_done else _refusal(decision)
     if preview or refusal is not None or is_done:
-        document = _document(plan, state, rows, rules)
+        document = _document(plan, state, rows, rules, check)
         if preview and not as_json:
             _print_excusable(decision)
         return _print_end(state, document, refusal, is_preview=preview, as_json=as_json)
@@ -254,11 +271,49 @@ def _print_excusable(decision: MergeDecision) -> None:
             print_line(f"{each.kind}: {each.text}")
 
 
+def _last_gate_run(
+    services: Services,
+    identifier: Identifier,
+    arguments: Mapping[str, Argument],
+    plan: Plan,
+    rules: RuleSet | None,
+) -> GateRun | None:
+    """Return the last run of the rules on the result of a plan; None if it says nothing of it."""
+    if rules is None:
+        return None
+    is_forward = isinstance(plan, FastForwardPlan)
+    sought = SoughtMerge(
+        request=MergeRequest.decode(MergeRequest.procedure, arguments),
+        ours=plan.heads.ours,
+        theirs=plan.heads.theirs,
+        # `fast-forward` runs the same move under a plan of its own.
+        plan_ids=(plan.id, plan.move.decision.id)
+        if isinstance(plan, FastForwardPlan)
+        else (plan.id,),
+        is_forward=is_forward,
+        digest=rules.digest,
+        depends_on_time=rules.depends_on_time,
+    )
+    found = read_gate_run(JudgementReads.of(services), identifier, sought)
+    return None if found is None or found.outdated else found
+
+
 def _document(
-    plan: Plan, state: MergeState, rows: RowsOfMerge | None, rules: RuleSet | None
+    plan: Plan,
+    state: MergeState,
+    rows: RowsOfMerge | None,
+    rules: RuleSet | None,
+    check: HeadCheck | None = None,
 ) -> dict[str, object]:
     compared = {} if rows is None else {"row_comparison": rows.known.to_object()}
-    return {**plan_object(plan), "state": state.to_object(), **compared, **gate_document(rules)}
+    findings = () if check is None else check.report.findings
+    return {
+        **plan_object(plan),
+        "state": state.to_object(),
+        **compared,
+        **gate_document(rules, findings),
+        **({} if check is None else {"check": check.to_object()}),
+    }
 
 
 def _print_end(
@@ -276,7 +331,11 @@ def _print_end(
     elif refusal is not None and not is_preview:
         print_error(refusal, as_json=False)
     # What only waits, such as another job on the target, is no part of a preview.
-    stops = state.standing in (MergeStanding.REFUSED, MergeStanding.CONFLICTS)
+    stops = state.standing in (
+        MergeStanding.REFUSED,
+        MergeStanding.CONFLICTS,
+        MergeStanding.GATE_RED,
+    )
     is_refused = stops if is_preview else refusal is not None
     return _REFUSED if is_refused else 0
 

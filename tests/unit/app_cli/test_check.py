@@ -7,6 +7,7 @@ import pytest
 
 from branch_console.errors import ErrorKind
 from branch_console.jobs.progress import JobState
+from branch_console.procedures.call.call import ProcedureCall
 from branch_console.quality.gate import findings_table
 from branch_console.quality.rule_file import rule_path
 from branch_console.sql.answer import Answer
@@ -104,6 +105,45 @@ def test_a_merge_that_a_rule_blocked_says_so_in_its_document(
     assert state["text"].startswith("Blocked by rule ")
     assert state["text"].endswith("main is unchanged.")
     assert answer.document["gate"]["verdict"] == "block"
+
+
+def test_a_preview_says_what_the_rules_found_at_these_heads(
+    console: CommandLine, bench: BranchBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(bench, RULES)
+    dry = ("dry_run_merge", {"table": "db.t", "branch": "dev"})
+    done = replace(
+        job("j", name=dry[0], table="db.t", state=JobState.REFUSED, error=ErrorKind.GATE_FAILED),
+        arguments=dry[1],
+    )
+    heads = [bench.table(name).head() for name in ("main", "dev")]
+    rules = console.json(*MERGE, "--preview")["gate"]["digest"]
+    kept = Answer(
+        rows=findings_table(ORDERED), has_more=False, plan="", notes=(f"By rules {rules}.",),
+        judged=tuple(each.identity.text for each in heads if each is not None),
+        finished_millis=1_700_000_000_000,
+    )  # fmt: skip
+    # What the worker found; that it counts right is looked at with Spark.
+    monkeypatch.setattr(Services, "has_answers", True)
+    monkeypatch.setattr(Services, "jobs", lambda *_, **__: (done,))
+    monkeypatch.setattr(Services, "answer", lambda *_: kept)
+    call = ProcedureCall(name=dry[0], arguments=dry[1], actor="ada", operation_id="j")
+    monkeypatch.setattr(Services, "call_of_job", lambda *_: call)
+    listed = [line for line in console("branches", "db.t").lines if line.startswith("dev: merge")]
+    told = console(*MERGE, "--preview")
+    assert (told.code, told.lines[0].startswith("gate red: Blocked by rule ")) == (1, True)
+    assert [line for line in told.lines if line.startswith("dev: merge")] == listed != []
+    found = console(*MERGE, "--preview", "--json").document
+    assert found["state"]["text"] == told.lines[0].removeprefix("gate red: ")
+    assert found["check"] == console.json("branches", "db.t")["checks"]["dev"]
+    assert found["gate"]["verdict"] == found["check"]["verdict"] == "block"
+    # Whoever overrides the rules is not stopped by them.
+    overridden = console(*MERGE, "--preview", "--override-gate", "known")
+    assert (overridden.code, "gate red" in overridden.out) == (0, False)
+    # Of other heads nothing is said.
+    bench.append("later", branch="dev")
+    later = console(*MERGE, "--preview")
+    assert (later.code, "Blocked" in later.out, "dev: merge" in later.out) == (0, False, False)
 
 
 def test_what_newly_fails_comes_first_with_both_outcomes_and_counts(

@@ -10,8 +10,9 @@ from branch_console.jobs.progress import JobView
 from branch_console.operations.compare_requests import CheckRulesRequest
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
 from branch_console.procedures.browse.page_values import BranchItem
-from branch_console.quality.findings import GateVerdict, RuleFinding
+from branch_console.quality.findings import GateReport, GateVerdict, RuleFinding
 from branch_console_app.models.branches.head_checks import (
+    HeadCheck,
     asked_merge,
     merge_options,
     merged_sides,
@@ -73,6 +74,21 @@ class GateRun:
     def is_dry_run(self) -> bool:
         """Whether it tried the merge, and changed nothing."""
         return self.job.name == DryRunRequest.procedure
+
+    def check_of(self, target: str) -> HeadCheck:
+        """Return what it found as the check of a merge into a target, as lists of branches say it.
+
+        Args:
+            target: The target of the merge that it was sought for.
+        """
+        return HeadCheck(
+            judged=self.judged,
+            target=target,
+            is_of_source=self.job.name == CheckRulesRequest.procedure,
+            report=GateReport(digest=self.digest, findings=self.findings),
+            job=self.job.id,
+            time_millis=self.time_millis,
+        )
 
     def sentence(self, when: str) -> str:
         """Say how it ended, as a Markdown sentence without its end.
