@@ -26,6 +26,8 @@ from branch_console_app.settings import Settings
 from branch_console_app.widgets.merge import checking
 from tests.console.pages import Console, Page, settings
 from tests.console.pretend import job
+from tests.support.branch_bench import BranchBench
+from tests.support.commit_tables import data_files, message
 from tests.support.contested_table import NAME, ContestedTable
 
 PLACE = {"db": "air", "table": "delays", "source": "fix-delays"}
@@ -522,3 +524,19 @@ def test_a_comparison_that_was_cut_off_says_so_and_is_resumed(
     page.click(f"resume-{job_id}")
     assert "**Comparing rows.**" in page.text
     assert not page.has_button(f"resume-{job_id}")
+
+
+def test_a_merge_that_is_refused_says_why_and_offers_no_comparison(tmp_path: Path) -> None:
+    options = {"bucket": "1", "merge-engine": "aggregation", "write-only": "true"}
+    options |= {"fields.name.aggregate-function": "listagg"}
+    bench = BranchBench(tmp_path / "warehouse", primary_keys=["id"], options=options)
+    for branch, name in (("main", "base"), ("dev", "theirs"), ("main", "mine")):
+        if branch == "dev":
+            bench.branch("dev")
+        files = data_files([name], keys=(0, 99))
+        bench.committer(branch).commit([message(new_files=files)], user="bob", identifier=1)
+    page = Console(Services(settings(tmp_path))).open("conflicts", db="db", table="t", source="dev")
+    assert "cannot be merged into" in page.text
+    assert "aggregate function" in page.text
+    assert not page.has_button("merge-compare")
+    assert "Back to the merge" in dict(page.links())

@@ -4,11 +4,12 @@ from typing import Annotated, Final
 
 import typer
 
+from branch_console.errors import Refused
 from branch_console.operations.merge_requests import CompareRowsRequest
 from branch_console_app.cli.arguments import JsonOption, WarehouseOption, open_services
 from branch_console_app.cli.jobs import finish_job
 from branch_console_app.cli.merge import one_table
-from branch_console_app.cli.output import print_json
+from branch_console_app.cli.output import count, print_json, print_line
 from branch_console_app.cli.request_options import AskedRequest, takes
 
 conflicts = typer.Typer()
@@ -32,13 +33,19 @@ def list_conflicts(
     Rows are compared by a worker, once for two heads and a policy; nothing is changed.
     """
     # What reads plans takes longer to load than the other commands to run.
-    from branch_console.merge.plan import cost_of  # noqa: PLC0415
+    from branch_console.merge.plan import blocks_of, conflicts_of, waits_for_rows  # noqa: PLC0415
 
     services = open_services(warehouse)
     identifier, arguments = one_table(asked.table), asked.arguments
     plan = services.preview_merge(arguments).plan
+    if stopped := blocks_of(plan):
+        texts = " ".join(each.text for each in stopped)
+        raise Refused(
+            f"{plan.source!r} cannot be merged into {plan.target!r}. {texts} Nothing was changed.",
+            kind=stopped[0].kind,
+        )
     found = services.row_conflicts(identifier, plan.id)
-    if found is None and cost_of(plan).buckets_to_compare:
+    if found is None and waits_for_rows(plan):
         finish_job(services, CompareRowsRequest.procedure, arguments)
         found = services.row_conflicts(identifier, plan.id)
     # Only who asks for rows waits for what holds them.
@@ -48,4 +55,11 @@ def list_conflicts(
         print_json(conflicts_document(plan, found, limit))
     else:
         print_conflicts(found, limit)
-    return _OPEN if found is not None and found["take"].null_count else 0
+    others = conflicts_of(plan)
+    if others and not as_json:
+        print_line(
+            f"{count(len(others), 'conflict')} of files or schemas: branch-console merge "
+            f"{plan.source} --table {plan.table} --to {plan.target} --preview"
+        )
+    is_open = found is not None and found["take"].null_count
+    return _OPEN if others or is_open else 0

@@ -23,14 +23,15 @@ from branch_console.merge.known_rows import (
 from branch_console.merge.plan import (
     FastForwardPlan,
     Plan,
+    RefusedPlan,
     ThreeWayPlan,
     UpToDatePlan,
     can_run,
     conflicts_of,
-    cost_of,
     found_by,
     plan_object,
     schema_of,
+    waits_for_rows,
 )
 from branch_console.operations.agreement import Agreement
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
@@ -233,7 +234,7 @@ def print_merge(
         print_line()
     for note in plan.notes:
         print_line(note)
-    if cost_of(plan).buckets_to_compare:
+    if waits_for_rows(plan):
         print_line(
             f"Rows both sides changed: branch-console conflicts {plan.source} --table {plan.table} "
             f"--to {plan.target}"
@@ -363,7 +364,7 @@ def _moves(plan: Plan, known: KnownRows) -> dict[str, object]:
         commits = count(len(arrives.snapshots), "commit")
         return {"arrives": f"{commits}, {arrives.figure.words(with_sign)}"}
     found = found_by(plan)
-    if found is None:
+    if found is None or isinstance(plan, RefusedPlan):
         return {}
     cost = found.cost
     free = "both branches name the same files" if found.shares_files else "hard links"

@@ -3,12 +3,12 @@
 import streamlit as st
 
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
-from branch_console.merge.plan import cost_of
+from branch_console.merge.plan import blocks_of, waits_for_rows
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import reads, state
 from branch_console_app.models.merge.resolver import partition_texts
 from branch_console_app.models.parts.command_line import POLICY_FILE
-from branch_console_app.models.parts.wording import code, plural
+from branch_console_app.models.parts.wording import code, plural, prose
 from branch_console_app.state import PageName
 from branch_console_app.widgets.merge.plan import merge_arguments
 from branch_console_app.widgets.merge.resolver import (
@@ -59,10 +59,17 @@ def show() -> None:
         if _is_stale(resolution):
             return
         if settled is None:
-            if cost_of(resolution.plan).buckets_to_compare:
+            stopped = blocks_of(resolution.plan)
+            if waits_for_rows(resolution.plan):
                 show_comparison(resolution)
                 if not is_comparing(resolution):
                     compare_button(resolution, arguments)
+            elif stopped:
+                st.warning(
+                    f"**{code(source)} cannot be merged into {code(target)}.** "
+                    + " ".join(prose(each.text) for each in stopped)
+                )
+                _show_way_back()
             else:
                 st.info("**No row conflicts:** this merge has no rows to compare.")
                 _show_way_back()

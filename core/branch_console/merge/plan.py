@@ -335,6 +335,11 @@ def cost_of(plan: Plan) -> PlanCost:
     return PlanCost() if found is None else found.cost
 
 
+def waits_for_rows(plan: Plan) -> bool:
+    """Whether rows have to be compared before a plan can run; a refused one waits for nothing."""
+    return not isinstance(plan, RefusedPlan) and cost_of(plan).buckets_to_compare > 0
+
+
 def blocks_of(plan: Plan) -> tuple[Block, ...]:
     """Why a plan is refused; nothing if it is not."""
     return plan.blocks if isinstance(plan, RefusedPlan) else ()

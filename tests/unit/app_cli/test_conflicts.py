@@ -132,3 +132,27 @@ def test_a_table_that_only_this_command_needs_is_asked_for_by_its_option(
         "error INVALID_ARGUMENT: Missing option '--table' / '-t'",
     )
     assert "--catalog" in console("merge", "dev").error
+
+
+def test_a_merge_that_is_refused_compares_no_rows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    options = {"bucket": "1", "merge-engine": "aggregation", "write-only": "true"}
+    options |= {"fields.name.aggregate-function": "listagg"}
+    bench = BranchBench(tmp_path / "refused", primary_keys=["id"], options=options)
+    for branch in ("main", "dev", "main"):
+        if branch == "dev":
+            bench.branch("dev")
+        files = data_files([f"{branch}-{bench.table().head()}"], keys=(0, 99))
+        bench.committer(branch).commit([message(new_files=files)], user="bob", identifier=1)
+    monkeypatch.setenv("BRANCH_CONSOLE_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("BRANCH_CONSOLE_CACHE_DIR", str(tmp_path / "cache"))
+    console = CommandLine(tmp_path / "refused", capsys)
+    found = console("conflicts", "dev", "--table", "db.t")
+    assert found.code == 1
+    assert "'dev' cannot be merged into 'main'" in found.error
+    assert "'listagg' of column 'name' is not merged" in found.error
+    told = console("merge", "dev", "--table", "db.t", "--preview")
+    assert (told.code, told.lines[0].split(": ")[0]) == (1, "refused")
+    assert "branch-console conflicts" not in told.out
+    assert "row comparison" not in told.out

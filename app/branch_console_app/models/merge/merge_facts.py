@@ -13,7 +13,7 @@ from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.merge.known_rows import KnownRows, StagedFigures
-from branch_console.merge.plan import Plan, cost_of
+from branch_console.merge.plan import Plan, waits_for_rows
 from branch_console.merge.resolution import settlement_words
 from branch_console.operations.branch_requests import FastForwardRequest
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
@@ -60,7 +60,7 @@ class RowsOfMerge:
             plan: The merge.
             staged: What a dry run of it left: it has compared the rows.
         """
-        needed = cost_of(plan).buckets_to_compare > 0
+        needed = waits_for_rows(plan)
         return cls(is_needed=needed, is_compared=needed and staged is not None, staged=staged)
 
     @classmethod

@@ -13,7 +13,7 @@ from branch_console.merge.known_rows import (
     ResultFigures,
     count_result,
 )
-from branch_console.merge.plan import Plan, ThreeWayPlan, found_by
+from branch_console.merge.plan import Plan, RefusedPlan, ThreeWayPlan, conflicts_of, found_by
 from branch_console_app.models.merge.merge_facts import RowsOfMerge
 from branch_console_app.models.parts.exactness import EXACT, LEAST, NOT_ROWS, UNREAD, Figure
 from branch_console_app.models.parts.wording import NOT_READ, count, full_count, signed, size
@@ -41,7 +41,7 @@ def merge_figures(
     result = count_result(found, known)
     counted = (
         _conflicts(len(found.conflicts), rows),
-        *(_row_figures(found, known) if result is None else _counted_rows(found, known, result)),
+        *(_row_figures(plan, known) if result is None else _counted_rows(found, known, result)),
         _number("Schema changes", len(changed.changes) if changed else 0),
         _data_files(found, known, result),
     )
@@ -143,6 +143,8 @@ def bounds_reasons(
                 "Once all conflicts are settled, a dry run counts the rows and data files that "
                 "change.",
             )
+        if isinstance(plan, RefusedPlan):
+            return ()
         if not known.is_compared:
             return ("Row counts are known after the row comparison.",)
         return ("A dry run counts the rows and data files that change.",)
@@ -170,9 +172,9 @@ def files_by_place(*tables: pa.Table) -> FileSums:
     }
 
 
-def _row_figures(plan: ThreeWayPlan, known: KnownRows) -> tuple[Figure | None, ...]:
+def _row_figures(plan: Plan, known: KnownRows) -> tuple[Figure | None, ...]:
     """Count rows of a merge while no result says how many change."""
-    if known.is_compared or plan.conflicts:
+    if known.is_compared or conflicts_of(plan) or isinstance(plan, RefusedPlan):
         return ()
     return (Figure(label="Rows changed", value=NOT_READ, known=UNREAD),)
 

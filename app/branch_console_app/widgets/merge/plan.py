@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from branch_console.format.identifier import Identifier
-from branch_console.merge.plan import Plan, can_run, cost_of
+from branch_console.merge.plan import Plan, can_run, waits_for_rows
 from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.call import Argument
@@ -290,7 +290,7 @@ def _show_source_commits(commits: MovedCommits, plan: Plan) -> None:
 def _show_all_conflicts(page: MergePage) -> None:
     if page.preview.conflicts:
         _show_conflicts(page.preview, page.added)
-    if cost_of(page.resolution.plan).buckets_to_compare:
+    if waits_for_rows(page.resolution.plan):
         _show_rows(page)
     elif page.facts.settled is not None:
         _show_settled(page.facts.settled, page.preview.plan)
