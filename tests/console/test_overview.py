@@ -205,9 +205,10 @@ def test_a_job_that_failed_waits_for_who_started_it_until_it_is_run_again(tmp_pa
     )  # fmt: skip
     services.known_jobs["7"] = failed
     page = Console(services).open()
+    assert "**Waiting for you** :orange-badge[1]" in page.text
     assert "**Merge `fix-delays` into `main`** of air\\.flights" in page.text
     assert "Blocked by rule" in page.text
     (query,) = (query for label, query in page.links() if label == "Open job")
     assert "id=7" in query
     services.known_jobs = {"8": replace(failed, id="8", state=JobState.DONE), "7": failed}
-    assert "No job of yours has failed or is waiting for you." in Console(services).open().text
+    assert "Waiting for you" not in Console(services).open().text

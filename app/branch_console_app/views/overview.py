@@ -91,12 +91,11 @@ def _known_lines(names: Sequence[Identifier]) -> list[TableLine]:
 
 
 def _show_waiting(place: Location) -> None:
-    """Draw what nobody but this person will see to."""
+    """Draw the jobs that only this person will look after; nothing if there are none."""
     jobs = waiting_jobs(reads.jobs_if_answered(), get_services().settings.actor, state.now_millis())
+    if not jobs:
+        return
     with st.container(border=True, key="card-waiting"):
-        if not jobs:
-            st.markdown("No job of yours has failed or is waiting for you.")
-            return
         st.markdown(f"**Waiting for you** :orange-badge[{len(jobs)}]")
         for number, job in enumerate(jobs[:_MOST_LINES]):
             with _line(f"w{number}"):
