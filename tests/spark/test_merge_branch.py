@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from branch_console.commit.base.commit_store import CommitStore
@@ -19,6 +20,7 @@ from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
 from branch_console.errors import ErrorKind, Refused
 from branch_console.format.data_types import STRING, parse_data_type
 from branch_console.format.identifier import Identifier
+from branch_console.format.manifest_entry import FileKind
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
@@ -141,11 +143,34 @@ def test_a_policy_settles_what_both_changed(table: Table) -> None:
     table.write("main", [(1, 10, "base"), (3, 30, "main")])
     table.write("dev", [(1, 20, "base"), (3, 30, "dev")])
     policy = "version: 1\ntables:\n  db.t:\n    take: theirs\n    columns: {a: max}\n"
+    before = table.data_files()
     receipt = table.run("merge_branch", "merge", branch="dev", policy=policy)
+    _check_written_files(table, receipt, before)
+    assert receipt.counts.files_written == 1
     assert (table.rows()[0], table.rows()[2]) == ((1, 20, "base"), (3, 30, "dev"))
     assert any("2 conflicts of rows settled" in note for note in receipt.notes)
     table.run("undo", "undo", operation="merge")
     assert (table.rows()[0], table.rows()[2]) == ((1, 10, "base"), (3, 30, "main"))
+
+
+def _check_written_files(table: Table, receipt: Receipt, before: set[str]) -> None:
+    """Check the receipt of a merge against the folder and the manifests of its snapshot."""
+    main = table.on("main")
+    head = main.head()
+    assert head is not None
+    entries = main.delta_entries(head)
+    added = entries.filter(pc.equal(entries["kind"], int(FileKind.ADD)))
+    is_written = pc.invert(pc.match_substring(added["file_name"], "-of-"))  # else it is a link
+    written = added.filter(pc.and_(is_written, pc.invert(_named(added, before))))
+    assert written.num_rows == receipt.counts.files_written
+    assert pc.sum(written["file_size"]).as_py() == receipt.counts.bytes_written
+    assert added.num_rows == receipt.counts.files_written + receipt.counts.files_shared + len(
+        [name for name in table.data_files() - before if "-of-" in name]
+    )
+
+
+def _named(entries: pa.Table, names: set[str]) -> Any:
+    return pc.is_in(entries["file_name"], pa.array(sorted(names), pa.string()))
 
 
 def test_a_row_deleted_here_and_changed_there_is_a_conflict(table: Table) -> None:

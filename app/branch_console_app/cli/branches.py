@@ -280,6 +280,7 @@ def print_receipt(found: Receipt) -> None:
         (counts.tags_removed, "tag", "removed"),
         (counts.files_verified, "file", "verified"),
         (counts.files_shared, "file", "shared"),
+        (counts.files_written, "file", "written"),
         (counts.files_removed, "file", "removed"),
     )
     print_fields(

@@ -30,6 +30,7 @@ class Counts:
 
     Attributes:
         files_shared: Data files that the target names now beside the branch that they came from.
+        files_written: Data files that it made: of rows that it wrote, and whole copies.
         records_added: Records of the data files that came, less those of the files that went.
         rows_before, rows_after: All rows of the branch; None if nobody counted them.
     """
@@ -42,6 +43,7 @@ class Counts:
     tags_removed: int = 0
     files_verified: int = 0
     files_shared: int = 0
+    files_written: int = 0
     records_added: int = 0
     bytes_written: int = 0
     files_removed: int = 0

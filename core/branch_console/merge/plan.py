@@ -52,7 +52,7 @@ class PlanCost:
         records_added: Records of the files that come, less those of the files that go; at least,
             where files are joined, as both sides may have deleted the same rows.
         is_of_rows: Whether each of these records is a row.
-        bytes_to_copy: The bytes of files that the branches may not share.
+        files_to_copy, bytes_to_copy: Files that the branches may not share, and their bytes.
     """
 
     files_added: int = 0
@@ -62,6 +62,7 @@ class PlanCost:
     records_added: int = 0
     is_of_rows: bool = False
     bytes_added: int = 0
+    files_to_copy: int = 0
     bytes_to_copy: int = 0
     buckets_to_compare: int = 0
 
@@ -477,7 +478,7 @@ def _with_safety(plan: ThreeWayPlan, safety: FileSafety, *, has_links: bool) -> 
     return replace(
         plan,
         safety=safety,
-        cost=replace(plan.cost, bytes_to_copy=bytes_to_copy),
+        cost=replace(plan.cost, files_to_copy=copied.num_rows, bytes_to_copy=bytes_to_copy),
         notes=(*plan.notes, *notes),
     )
 

@@ -36,6 +36,11 @@ def test_only_counts_that_are_not_zero_are_told() -> None:
         ("Net records", "+1,234,567"),
         ("Bytes written", "2.0 KiB"),
     ]
+    merged = Counts(files_shared=3, files_written=2)
+    assert count_pairs(merged) == [
+        ("Data files shared by branches", "3"),
+        ("Data files written", "2"),
+    ]
 
 
 def test_rows_are_told_where_both_heads_were_counted() -> None:

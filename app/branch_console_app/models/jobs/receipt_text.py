@@ -31,6 +31,7 @@ _LABELS = {
     "tags_removed": "Tags removed",
     "files_verified": "Data files checked",
     "files_shared": "Data files shared by branches",
+    "files_written": "Data files written",
     "files_removed": "Files removed",
 }
 _REVERT = "sys.revert("

@@ -9,6 +9,7 @@ from branch_console.format.journals.codec import Codec, Layout, Ways
 from branch_console.format.journals.history import FORWARD, RECORDS, HistoryJournal
 from branch_console.format.journals.keys import (
     constant,
+    counted,
     identity,
     identity_map,
     needed,
@@ -71,6 +72,7 @@ class MergeJournal(OperationJournal):
     moves: str
     shares: bool
     files_shared: int = 0
+    files_to_copy: int = 0
     bytes_to_copy: int = 0
     schemas: tuple[str, ...] = ()
     schema_id_after: int = 0
@@ -108,6 +110,7 @@ _THREE_WAY: Final = Layout(
     needed("moves", str),
     needed("shares", bool),
     since("filesShared", int, default=0),
+    counted("filesToCopy"),
     since("bytesToCopy", int, default=0),
     texts("schemas"),
     since("schemaIdAfter", int, default=0),

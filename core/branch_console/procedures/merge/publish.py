@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.commit.base.metadata_copy import publish_files
@@ -85,6 +86,7 @@ def journal_of_merge(spec: MergeSpec, plan: ThreeWayPlan) -> MergeJournal:
         moves=_digest(plan.moves),
         shares=plan.shares_files,
         files_shared=plan.cost.files_added if plan.shares_files else 0,
+        files_to_copy=plan.cost.files_to_copy,
         bytes_to_copy=plan.cost.bytes_to_copy,
         schemas=tuple(schema.to_json() for schema in plan.schema.schemas),
         schema_id_after=plan.schema.final_id,
@@ -151,6 +153,7 @@ def complete_merge(operation: Operation, journal: MergeJournal, landed: Snapshot
         after=landed.identity,
         after_id=landed.id,
     )
+    of_rows = [each.files.table["file_size"] for each in journal.row_messages or ()]
     receipt = receipt_of(
         operation,
         moves=(move,),
@@ -160,7 +163,9 @@ def complete_merge(operation: Operation, journal: MergeJournal, landed: Snapshot
             files_verified=journal.files_verified,
             files_shared=journal.files_shared,
             records_added=landed.delta_record_count or 0,
-            bytes_written=journal.bytes_to_copy,
+            files_written=journal.files_to_copy + sum(map(len, of_rows)),
+            bytes_written=journal.bytes_to_copy
+            + sum(pc.sum(sizes).as_py() or 0 for sizes in of_rows),
             tags_added=len(journal.sharing.tags),
         ),
         notes=(
