@@ -27,7 +27,14 @@ from branch_console_app.models.branches.branch_tracks import (
 from branch_console_app.models.branches.head_checks import HeadCheck
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location, SnapshotPoint
-from branch_console_app.models.parts.wording import age, code, count, plain, shortened
+from branch_console_app.models.parts.wording import (
+    age,
+    code,
+    count,
+    letters_that_tell,
+    plain,
+    shortened,
+)
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.branch_card import (
     check_badge,
@@ -54,6 +61,7 @@ from branch_console_app.widgets.parts.table_picker import here, pick_table, show
 
 _PER_PAGE = 24
 # At 1024 px the list cuts longer names; all of one is in its tooltip.
+_WIDE = 34
 _NARROW = 18
 _CHART = "branch-graph"
 _VIEW = ("br_axis", "br_vs", "br_show", "br_q", "br_open")
@@ -278,10 +286,11 @@ def _show_list(
         return
     listed = rows.row_list("branches")
     visible = rows.page_of_rows("br_p", len(chosen), _PER_PAGE)
+    length = letters_that_tell((track.branch for track in chosen[visible]), _WIDE, _NARROW)
     with listed:
         rows.head("branches", _COLUMNS)
         for number, track in enumerate(chosen[visible]):
-            _show_row(number, track, items[track.branch], checks.get(track.branch))
+            _show_row(number, track, items[track.branch], checks.get(track.branch), length)
     if len(tracks) == 1:
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             st.caption("No branch besides main.", width="content")
@@ -291,13 +300,15 @@ def _show_list(
             )  # fmt: skip
 
 
-def _show_row(number: int, track: Track, item: BranchItem, check: HeadCheck | None) -> None:
+def _show_row(
+    number: int, track: Track, item: BranchItem, check: HeadCheck | None, length: int
+) -> None:
     place = here()
     is_selected = track.branch == place.branch_or_main
     key = f"branch-{number}"
     cells = dict(zip(_COLUMNS, rows.row(key, _COLUMNS, is_selected=is_selected), strict=True))
     with cells[_NAME]:
-        _show_branch_link(track.branch, place, length=34)
+        _show_branch_link(track.branch, place, length=length)
     quiet = quiet_words(item.quiet_since_millis)
     standing = standing_badge(track, short=True) + (f" :gray-badge[{quiet}]" if quiet else "")
     if check is not None and check.blocks:
