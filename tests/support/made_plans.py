@@ -73,7 +73,7 @@ def made_plan(
             indexed=frozenset(),
             names=frozenset(),
             guarded=None,
-            needs_rows=False,
+            new_rows_may_lack_value=False,
         ),
         **parts,
     )

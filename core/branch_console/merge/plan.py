@@ -337,7 +337,11 @@ def cost_of(plan: Plan) -> PlanCost:
 
 
 def waits_for_rows(plan: Plan) -> bool:
-    """Whether rows have to be compared before a plan can run; a refused one waits for nothing."""
+    """Whether rows of a key must be compared before a plan can run; a refused one waits for none.
+
+    A page then says "Compare rows". A plan can be undecided (`ThreeWayPlan.is_undecided`) without
+    this: which rows are left of a file without keys is found out only by the merge itself.
+    """
     return not isinstance(plan, RefusedPlan) and cost_of(plan).buckets_to_compare > 0
 
 

@@ -222,12 +222,12 @@ def _reach(
         rules,
         _naming(sides),
         bucket_mode=ours.bucket_mode if ours.primary_keys else None,
-        needs_rows=_needs_rows(sides, schema, rules),
+        new_rows_may_lack_value=_new_rows_may_lack_value(sides, schema, rules),
     )
 
 
-def _needs_rows(sides: MergeSides, schema: SchemaMerge, rules: MergeRules) -> bool:
-    """Whether the merged schema depends on what rows the target writes."""
+def _new_rows_may_lack_value(sides: MergeSides, schema: SchemaMerge, rules: MergeRules) -> bool:
+    """Whether the merged schema holds only while the target writes no further row."""
     if schema.ours_gaps or sides.ours.changes.wrote_rows:
         return bool(schema.ours_gaps)
     times = {each.time_millis for each in schema.schemas}

@@ -62,7 +62,8 @@ class PlanReach:
             that they were written under.
         guarded: Partitions in which rows that the target gets would meet a change of the source;
             None if that is the whole table.
-        needs_rows: Whether rows that the target gets may lack the value of a new column.
+        new_rows_may_lack_value: Whether a row that the target writes later may have no value for a
+            column that the merge makes NOT NULL, so that the plan then no longer holds.
     """
 
     naming: DisplayNames
@@ -72,7 +73,7 @@ class PlanReach:
     indexed: frozenset[Place]
     names: frozenset[str]
     guarded: frozenset[bytes] | None
-    needs_rows: bool
+    new_rows_may_lack_value: bool
 
     @property
     def partitions(self) -> frozenset[bytes]:
@@ -87,7 +88,7 @@ def reach_of(
     naming: DisplayNames,
     *,
     bucket_mode: BucketMode | None,
-    needs_rows: bool,
+    new_rows_may_lack_value: bool,
 ) -> PlanReach:
     """Return what a plan reaches.
 
@@ -97,7 +98,7 @@ def reach_of(
         rules: The chosen rules of the merge.
         naming: How places are told.
         bucket_mode: The bucket mode of a table with a primary key; None for others.
-        needs_rows: As in `PlanReach`.
+        new_rows_may_lack_value: As in `PlanReach`.
     """
     files = pa.concat_tables([moves.add, moves.replays, moves.restore, moves.remove])
     replaced = _places(moves.remove) | _places(moves.restore) | frozenset(moves.row_places)
@@ -114,7 +115,7 @@ def reach_of(
         | {key[2] for key in moves.masks}
         | frozenset(name for each in held for name in _names(each)),
         guarded=frozenset() if bucket_mode is not None else _guarded(theirs.lasting_steps, rules),
-        needs_rows=needs_rows,
+        new_rows_may_lack_value=new_rows_may_lack_value,
     )
 
 
@@ -141,7 +142,7 @@ def find_overlap(reach: PlanReach, commit: CommitSince) -> str | None:
         return f"compacted {_place_text(reach, both)}, which this merge replaces" if both else None
     if not commit.places:
         return None
-    if reach.needs_rows:
+    if reach.new_rows_may_lack_value:
         return "wrote rows, which may have no value for a column that this merge makes NOT NULL"
     if _takes_rows(commit, has_keys=reach.bucket_mode is not None):
         return _overlap_of_partitions(reach, commit, "took rows away from")

@@ -26,7 +26,7 @@ PLAN = PlanReach(
     indexed=frozenset(),
     names=frozenset({"data-moved.parquet"}),
     guarded=frozenset(),
-    needs_rows=False,
+    new_rows_may_lack_value=False,
 )
 FIXED = replace(PLAN, bucket_mode=BucketMode.HASH_FIXED)
 REWRITES = replace(FIXED, settled=FIXED.places)
@@ -77,9 +77,9 @@ HOLDS = {
     "statistics": (PLAN, commit(kind=CommitKind.ANALYZE)),
     "a delete in another partition": (PLAN, commit((B, 0), kind=OVERWRITE, removed="old")),
     "deletion vectors in another partition": (PLAN, commit(kind=OVERWRITE, index=(B, 0))),
-    "a change of no row": (replace(PLAN, needs_rows=True), commit()),
+    "a change of no row": (replace(PLAN, new_rows_may_lack_value=True), commit()),
     "a compaction beside a new column": (
-        replace(PLAN, needs_rows=True),
+        replace(PLAN, new_rows_may_lack_value=True),
         commit((A, 0), kind=COMPACT, removed="old"),
     ),
     "rows where the source changed others": (
@@ -171,7 +171,7 @@ OVERLAPS = {
         "took rows away from partition 'p=2'",
     ),
     "rows that lack a new column": (
-        replace(PLAN, needs_rows=True),
+        replace(PLAN, new_rows_may_lack_value=True),
         commit((B, 0)),
         "wrote rows, which may have no value for a column that this merge makes NOT NULL",
     ),
