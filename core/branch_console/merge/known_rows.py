@@ -11,6 +11,10 @@ from branch_console.diff.rows.row_figure import RowFigure
 from branch_console.format.journals.written import StagedResult
 from branch_console.merge.plan import ThreeWayPlan
 
+STAGED_KEPT_HOURS: Final = 24
+"""How long a staged result is kept that nobody merges: as long as other engines leave its files."""
+STAGED_KEPT_MILLIS: Final = STAGED_KEPT_HOURS * 3_600_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedFigures:

@@ -12,6 +12,7 @@ from branch_console.diff.lineage import merge_source
 from branch_console.errors import ErrorKind, NotAllowed, PaimonError, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
+from branch_console.merge.known_rows import STAGED_KEPT_MILLIS
 from branch_console.merge.plan import merging
 from branch_console.merge.policy import Policy, PolicyChoice
 from branch_console.merge.policy_draft import with_column_rule, with_table_rule
@@ -23,7 +24,6 @@ from branch_console.procedures.merge.merge_choices import decisions_on_merge
 from branch_console.procedures.merge.row_messages import row_work
 from branch_console.procedures.recover import recover_table
 from branch_console.procedures.run.dry_run_results import (
-    KEPT_MILLIS,
     discard_result,
     forget_old_results,
 )
@@ -124,7 +124,7 @@ def test_what_was_staged_is_forgotten_once_it_is_of_no_use(table: ContestedTable
     clock = table.warehouse.clock
     forget_old_results(table.warehouse, main(table))
     assert kept(table) == 1
-    object.__setattr__(table.warehouse, "clock", lambda: clock() + KEPT_MILLIS + 1)
+    object.__setattr__(table.warehouse, "clock", lambda: clock() + STAGED_KEPT_MILLIS + 1)
     forget_old_results(table.warehouse, main(table))
     assert (kept(table), data_files(table)) == (0, before)
 
@@ -229,7 +229,7 @@ def test_a_dry_run_does_not_keep_again_what_was_published_meanwhile(table: Conte
     assert "take what was staged" in merge.stages
     # A day later whatever nobody published is removed.
     clock = table.warehouse.clock
-    object.__setattr__(table.warehouse, "clock", lambda: clock() + KEPT_MILLIS + 1)
+    object.__setattr__(table.warehouse, "clock", lambda: clock() + STAGED_KEPT_MILLIS + 1)
     forget_old_results(table.warehouse, main(table))
     head = main(table).head()
     assert head is not None

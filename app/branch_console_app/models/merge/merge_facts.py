@@ -12,7 +12,7 @@ from branch_console.errors import ErrorKind, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.jobs.progress import JobState, JobView
-from branch_console.merge.known_rows import KnownRows, StagedFigures
+from branch_console.merge.known_rows import STAGED_KEPT_MILLIS, KnownRows, StagedFigures
 from branch_console.merge.plan import Plan, waits_for_rows
 from branch_console.merge.resolution import settlement_words
 from branch_console.operations.branch_requests import FastForwardRequest
@@ -24,9 +24,6 @@ from branch_console_app.models.branches.head_checks import merged_sides
 from branch_console_app.models.merge.gate_run import GateRun
 from branch_console_app.models.merge.resolver import WHOLE_ROW, groups_of
 
-STAGED_HOURS: Final = 24
-"""How long the result of a dry run is kept."""
-_HOUR_MILLIS: Final = 3_600_000
 _MERGES: Final = frozenset({MergeRequest.procedure, FastForwardRequest.procedure})
 
 
@@ -149,7 +146,7 @@ class MergeAttempt:
     def kept_until(self) -> int | None:
         """When its staged result is discarded, in milliseconds; None before it has ended."""
         finished = self.job.finished_millis
-        return None if finished is None else finished + STAGED_HOURS * _HOUR_MILLIS
+        return None if finished is None else finished + STAGED_KEPT_MILLIS
 
 
 def merge_at_work(

@@ -6,6 +6,7 @@ from typing import Final
 
 import streamlit as st
 
+from branch_console.merge.known_rows import STAGED_KEPT_HOURS
 from branch_console.merge.plan import Plan
 from branch_console.operations.agreement import Agreement
 from branch_console.operations.merge_requests import DryRunRequest
@@ -131,7 +132,7 @@ def _seen(form: Form, plan: Plan, *, again: bool) -> dict[str, Argument]:
 def _show_dry_run_button(preview: Preview, form: Form, plan: Plan) -> None:
     st.caption(
         f"Builds the merged result and checks it; {code(plan.target)} is not changed. You can "
-        "merge that result within 24 hours."
+        f"merge that result within {STAGED_KEPT_HOURS} hours."
     )
     ask_for_reason(preview, f"{plan.source}-{plan.target}")
     refused = lacks_role(preview.role) or (None if preview.can_run else IN_THE_WAY)

@@ -18,7 +18,7 @@ from branch_console.diff.history_move import count
 from branch_console.errors import ErrorKind, NotFound, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.journals.written import JudgedResult, StagedResult, WrittenRows
-from branch_console.merge.known_rows import StagedFigures
+from branch_console.merge.known_rows import STAGED_KEPT_MILLIS, StagedFigures
 from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.permissions import Role, check_role
@@ -33,9 +33,6 @@ from branch_console.procedures.run.written_rows import (
 from branch_console.storage.table_paths import TablePaths
 from branch_console.table.data_file_paths import data_file_paths, index_file_paths
 from branch_console.table.file_store_table import FileStoreTable
-
-KEPT_MILLIS: Final = 24 * 3_600_000
-"""How long a result is kept that nobody publishes: as long as other engines leave such files."""
 
 KEPT_EARLIER_RESULT: Final = "What was staged before is as good: it is published as it is."
 """The note of a dry run that keeps an earlier result of the same plan."""
@@ -113,7 +110,7 @@ def _find_offered(warehouse: Warehouse, paths: TablePaths, plan_id: str) -> Stag
     """Return a kept result that a merge can still take."""
     files = warehouse.store.files
     staged = find_staged(files, paths, plan_id)
-    if staged is None or staged.time_millis <= warehouse.clock() - KEPT_MILLIS:
+    if staged is None or staged.time_millis <= warehouse.clock() - STAGED_KEPT_MILLIS:
         return None
     return None if is_claimed(files, paths, plan_id) else staged
 
@@ -186,7 +183,7 @@ def forget_old_results(
 
     Files of a result that somebody has taken are left to them.
     """
-    oldest = warehouse.clock() - KEPT_MILLIS
+    oldest = warehouse.clock() - STAGED_KEPT_MILLIS
     for each in staged_results(warehouse.store.files, table.paths):
         is_superseded = (
             superseded_by is not None
