@@ -20,7 +20,7 @@ from branch_console.procedures.compare.quality import COMPARE_QUALITY, compare_q
 from branch_console.procedures.compare.rows import compare_rows_of_states
 from branch_console.procedures.demo import build_demo
 from branch_console.procedures.merge.merge_branch import MERGE_BRANCH
-from branch_console.procedures.merge.reconcile_rows import find_row_conflicts
+from branch_console.procedures.merge.reconcile_rows import compare_rows_of_merge
 from branch_console.procedures.recover import recover
 from branch_console.procedures.registry import (
     CATALOG_PROCEDURES,
@@ -50,7 +50,7 @@ RUNNERS: Final[Mapping[str, CallRunner]] = MappingProxyType(
         "build_demo": build_demo,
         "check_rules": check_rules,
         COMPARE_QUALITY: compare_quality,
-        "compare_rows": find_row_conflicts,
+        "compare_rows": compare_rows_of_merge,
         "compare_states": compare_rows_of_states,
         COUNT_ROWS: count_rows,
         "create_branch": create_branch,

@@ -435,7 +435,10 @@ _SIDE: Final = re.compile(r"\b[Tt]he (source|target)\b")
 
 
 def options_of(conflict: Conflict) -> tuple[SettleOption, ...]:
-    """Return the options of a merge that may settle a conflict; nobody has tried them."""
+    """Return the options of a merge that settle one conflict, as `plan_merge` has tried.
+
+    What an option does to all conflicts of the merge, `proven` counts.
+    """
     return tuple(_OPTIONS[take] for take in conflict.settle_with if take in _OPTIONS)
 
 

@@ -132,8 +132,8 @@ def comparison_of_draft(compared_plan_id: str, plan_id: str) -> MergeAttempt | N
     """Return the job that compares the rows of a draft; None if there is none.
 
     Args:
-        compared_plan_id: The compared_plan of the plan that rows are compared for.
-        plan_id: The id of the plan with the decisions on what is found.
+        compared_plan_id: The id of the plan whose rows are compared, without decisions.
+        plan_id: The id of the same plan with the decisions of the draft.
     """
     job = job_here(COMPARED, compared_plan_id)
     return None if job is None else MergeAttempt(job=job, plan_id=plan_id)

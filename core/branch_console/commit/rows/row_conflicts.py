@@ -20,7 +20,7 @@ def publish_row_conflicts(
 
 
 def find_row_conflicts(files: FileReader, paths: TablePaths, plan_id: str) -> pa.Table | None:
-    """Return the conflicts of a plan, None if no run has looked for them yet."""
+    """Return the conflicts kept for a plan; None if no run has compared its rows yet."""
     kept = files.find(paths.row_conflicts(plan_id))
     if kept is None:
         return None

@@ -159,12 +159,13 @@ def _joined(
     return rows.join_deletes(target, scope, plan.moves.joins, marks, progress, write_id)
 
 
-def find_row_conflicts(
+def compare_rows_of_merge(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
 ) -> Receipt:
-    """Look for conflicts of rows and keep them to be shown; the table is left as it is.
+    """Compare the rows that a merge waits for, as procedure `compare_rows`; no branch changes.
 
-    Takes the arguments of `merge_branch`.
+    The conflicts are kept under the id of the plan, for `read_row_conflicts`. Takes the arguments
+    of `merge_branch`.
     """
     merge = replace(call, name=str(MergeKind.MERGE))
     return receipt_of_stage(
