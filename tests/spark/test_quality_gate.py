@@ -437,6 +437,10 @@ _OLD: list[Row] = [{"id": each, "amount": 1.0, "code": None} for each in range(2
 _GOOD: list[Row] = [{"id": each, "amount": 1.0, "code": "a"} for each in range(100, 130)]
 _NEW: list[Row] = [{"id": each, "amount": 1.0, "code": None} for each in range(200, 203)]
 _ASKS = "id: asks, rule: sql, query: 'SELECT * FROM {table} WHERE code IS NULL'"
+_ASKS_COLUMNS = "id: some, rule: sql, query: 'select amount, `id` from {table} where code is null'"
+_ASKS_TWICE = (
+    "id: twice, rule: sql, query: 'SELECT id, amount * 2 AS twice FROM {table} WHERE code IS NULL'"
+)
 
 
 def _judged(table: Table, *rules: str) -> list[tuple[list[int], bool, str]]:
@@ -498,8 +502,11 @@ def test_a_row_that_failed_before_is_not_new_because_another_of_its_columns_chan
     table.run("create_branch", "make", branch="dev")
     table.write([*({**each, "amount": 2.0} for each in _OLD), *_NEW[:1]], "dev")
     table.write([{"id": 99, "code": "b"}])
-    for ids, is_unsure, said in _judged(table, _CODE, _ASKS):
+    for ids, is_unsure, said in _judged(table, _CODE, _ASKS, _ASKS_COLUMNS):
         assert (ids, is_unsure) == ([200], False), said
+    # Nothing tells here whether a row is new or has another amount.
+    ((ids, is_unsure, said),) = _judged(table, _ASKS_TWICE)
+    assert (len(ids), is_unsure) == (20, True), said
 
 
 @pytest.mark.depth("full")

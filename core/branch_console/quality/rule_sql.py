@@ -63,6 +63,13 @@ _FINER: Final = re.compile(r"[.,]\d{6}\d*[1-9]")
 _OF_ALL_COLUMNS: Final = re.compile(
     rf"\s*SELECT\s+\*\s+FROM\s+{re.escape(TABLE_IN_QUERY)}\s+WHERE\b", re.IGNORECASE
 )
+_COLUMN: Final = r"(?:\w+|`[^`]+`)"
+# Such a query returns columns of the table, under the names that they have.
+_OF_SOME_COLUMNS: Final = re.compile(
+    rf"\s*SELECT\s+({_COLUMN}(?:\s*,\s*{_COLUMN})*)\s+FROM\s+{re.escape(TABLE_IN_QUERY)}"
+    r"(?:\s+WHERE\b|\s*;?\s*$)",
+    re.IGNORECASE,
+)
 _EASTMOST: Final = timedelta(hours=14)
 _TIMES: Final = {
     TypeRoot.DATE: (date.fromisoformat, "DATE"),
@@ -173,7 +180,7 @@ def new_rows_query(
     """Return a SELECT of some rows that fail in a state and do not in the one before.
 
     It names the table as often for the state as for the one before, the state first. None if the
-    two have nothing that their rows can be compared by.
+    two have nothing that their rows can be compared by, such as the key of a keyed table.
 
     Args:
         rule: A rule of LISTS_ROWS.
@@ -185,10 +192,14 @@ def new_rows_query(
         InvalidInput: A rule does not fit the columns.
     """
     now, then = (failing_rows_query(rule, each, table_sql(table)) for each in (schema, before))
-    if rule.kind is RuleKind.SQL and not _OF_ALL_COLUMNS.match(rule.query or ""):
-        # What columns the query has is not known; two queries of one text have the same.
-        return f"SELECT * FROM (({now}) EXCEPT ({then})) LIMIT {MOST_EXAMPLES}"
     compared = _compared(rule, schema, before)
+    if rule.kind is RuleKind.SQL and not _OF_ALL_COLUMNS.match(rule.query or ""):
+        if not schema.primary_keys:
+            # What columns the query has is not known; two queries of one text have the same.
+            return f"SELECT * FROM (({now}) EXCEPT ({then})) LIMIT {MOST_EXAMPLES}"
+        # Without the key nothing tells a new row from one with another value in a column.
+        if schema.primary_keys != before.primary_keys or not _selects_key(rule, schema):
+            return None
     if not compared:
         return None
     equal = " AND ".join(f"{write('now')} <=> {write('then')}" for write in compared)
@@ -200,6 +211,15 @@ def new_rows_query(
         f"SELECT `now`.* FROM ({now}) AS `now` LEFT ANTI JOIN ({then}) AS `then` ON {equal} "
         f"LIMIT {MOST_EXAMPLES}"
     )
+
+
+def _selects_key(rule: QualityRule, schema: TableSchema) -> bool:
+    """Whether the query of a rule returns all columns of the primary key, each once."""
+    found = _OF_SOME_COLUMNS.match(rule.query or "")
+    if found is None:
+        return False
+    names = [each.strip("`").lower() for each in re.findall(_COLUMN, found[1])]
+    return all(names.count(key.lower()) == 1 for key in schema.primary_keys)
 
 
 def _compared(
