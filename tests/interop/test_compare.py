@@ -106,6 +106,7 @@ def test_rows_of_one_side_are_kept_though_their_nested_values_have_required_part
         "3": RowKind.REMOVED,
     }
     assert lines["2"].cells["point"] == '{"x": 2}'
+    assert lines["2"].cells["v"] == '{"a":2}'
     assert lines["2"].cells["points"] == '[{"x": 2}, null]'
     assert lines["3"].cells["point"] == "NULL"
     pq.write_table(next(found.all_rows(RowFilter())), tmp_path / "taken.parquet")

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from branch_console.format.values.fine_times import readable
+from branch_console.format.values.readable import readable
 from branch_console.merge.plan import Plan, verdict_of
 from branch_console.merge.row_work import without_rows
 from branch_console_app.cli.output import print_line, print_rows

@@ -29,8 +29,8 @@ from branch_console.diff.rows.row_diff_index import RowDiffIndex, RowFilter, Row
 from branch_console.diff.rows.row_kind import RowKind
 from branch_console.errors import ErrorKind, FormatError, InvalidInput
 from branch_console.expr.predicate import Condition, holds, names_in, parse_condition
-from branch_console.format.values.fine_times import readable
 from branch_console.format.values.nested_arrays import with_required_cells
+from branch_console.format.values.readable import readable
 from branch_console.jobs.kept_files import forget_oldest, unfinished
 from branch_console.storage.shelf import Shelf
 

@@ -33,7 +33,7 @@ import yaml
 from branch_console.errors import InvalidInput
 from branch_console.expr.predicate import parse_condition
 from branch_console.format.values.arrow_types import no_rows
-from branch_console.format.values.fine_times import readable
+from branch_console.format.values.readable import readable
 from branch_console.format.yaml_part import YamlPart
 from branch_console.merge.catalog.object_rules import ObjectChoice
 from branch_console.merge.conflict import FORMER_KINDS, OBJECT_KINDS, ConflictKind, Take

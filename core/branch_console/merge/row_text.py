@@ -10,15 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.errors import InvalidInput
-from branch_console.format.values.fine_times import is_fine, map_parts, parse_times, time_texts
+from branch_console.format.values.fine_times import is_fine, parse_times
 from branch_console.format.values.nested_arrays import with_required_parts
+from branch_console.format.values.readable import readable_values
+from branch_console.format.values.shredded_variant import is_variant, parse_variants
 
 _SEPARATOR: Final = "\x1f"
 
 
 def cell_texts(values: pa.Array) -> pa.Array:
-    """Values as texts, null if they are null; bytes as hexadecimal digits."""
-    values = map_parts(values, is_fine, time_texts)
+    """Values as texts, null if they are null; bytes as hexadecimal digits, VARIANT as JSON."""
+    values = readable_values(values)
     kind = values.type
     if _is_bytes(kind):
         return pa.array([None if v is None else v.hex() for v in values.to_pylist()], pa.string())
@@ -78,7 +80,8 @@ def _check(text: pa.Scalar, kind: pa.DataType, column: str) -> None:
         _parse(pa.array([text.as_py()], pa.string()), kind)
     except (pa.ArrowException, ValueError) as error:
         raise InvalidInput(
-            f"{text.as_py()!r} is no value of column {column!r}, which is {kind}. Type another.",
+            f"{text.as_py()!r} is no value of column {column!r}, which is "
+            f"{'VARIANT: JSON' if is_variant(kind) else kind}. Type another.",
             column=column,
         ) from error
 
@@ -86,6 +89,8 @@ def _check(text: pa.Scalar, kind: pa.DataType, column: str) -> None:
 def _parse(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     if is_fine(kind):
         return parse_times(texts, kind)
+    if is_variant(kind):
+        return parse_variants(texts)
     if _is_bytes(kind):
         found = [None if text is None else bytes.fromhex(text) for text in texts.to_pylist()]
         return pa.array(found, kind)
@@ -111,7 +116,7 @@ def _read_json(text: str) -> Any:
 def _from_json(found: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """Values that `_read_json` read as values of a type: `cell_texts` wrote each part as a text."""
     nulls = pa.array([value is None for value in found], pa.bool_())
-    if pa.types.is_struct(kind):
+    if pa.types.is_struct(kind) and not is_variant(kind):
         rows = [_dict_of(value, kind) for value in found]
         parts = [_from_json([row.get(each.name) for row in rows], each.type) for each in kind]
         return with_required_parts(

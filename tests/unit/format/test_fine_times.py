@@ -12,11 +12,11 @@ from branch_console.format.values.fine_times import (
     cast_times,
     fine_times,
     parse_times,
-    readable,
     scalar_of,
     time_parts,
     time_texts,
 )
+from branch_console.format.values.readable import readable
 
 TEXTS = [
     "1970-01-01 00:00:00.000000000",

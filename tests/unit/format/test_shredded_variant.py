@@ -1,6 +1,7 @@
 """VARIANT is put together from the parts into which a file shreds it."""
 
 import datetime as dt
+import json
 import struct
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
@@ -13,7 +14,12 @@ from pyspark.sql.types import VariantVal
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.data_types import AtomicType, TypeRoot
 from branch_console.format.values.arrow_types import to_arrow
-from branch_console.format.values.shredded_variant import plain_variants
+from branch_console.format.values.shredded_variant import (
+    is_variant,
+    parse_variants,
+    plain_variants,
+    variant_texts,
+)
 
 _VARIANT = to_arrow(AtomicType(root=TypeRoot.VARIANT))
 _NO_NAMES = b"\x01\x00\x00"
@@ -161,3 +167,57 @@ def test_parts_that_are_nested_without_end_are_refused() -> None:
         kind = pa.list_(_group(kind))
     with pytest.raises(InvalidInput, match="more than 100 levels deep"):
         _shredded(kind, [])
+
+
+_DOCUMENTS = [
+    "null", "true", "false", "0", "-1", "127", "128", "-32769", "2147483648", str(-(2**63)),
+    "9223372036854775808", "1.5", "-0.25", "1e+300", "0.1", '""', '"a \\"b\\" é"',
+    json.dumps("x" * 200), "[]", "{}", '[1,[2,{"a":null}],"b"]', '{"b":1,"a":{"b":2},"c":[]}',
+    json.dumps(list(range(300)), separators=(",", ":")),
+    json.dumps({f"name {n:03}": n for n in range(300)}, separators=(",", ":")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", _DOCUMENTS, ids=[text[:20] for text in _DOCUMENTS])
+def test_json_becomes_a_variant_that_spark_reads_and_becomes_json_again(text: str) -> None:
+    found = parse_variants(pa.array([None, text]))
+    assert is_variant(found.type)
+    (nothing, row) = found.to_pylist()
+    assert nothing is None
+    read = VariantVal(row["value"], row["metadata"]).toPython()
+    read = float(read) if isinstance(read, Decimal) else read
+    assert read == json.loads(text)
+    (nothing, shown) = variant_texts(found).to_pylist()
+    assert nothing is None
+    assert json.loads(shown) == json.loads(text)
+    assert shown == text or "e" in text or text.startswith("{")
+
+
+def test_values_that_json_lacks_are_texts() -> None:
+    kinds = [
+        (pa.date32(), 19848, '"2024-05-05"'),
+        (pa.timestamp("us"), 1_714_996_800_123_456, '"2024-05-06 12:00:00.123456"'),
+        (pa.timestamp("us", "UTC"), 0, '"1970-01-01 00:00:00.000000+00:00"'),
+        (pa.binary(), b"\x01\xff", '"Af8="'),
+        (pa.float32(), 0.1, "0.1"),
+        (pa.decimal128(38, 2), Decimal("-12.50"), "-12.5"),
+        (pa.decimal128(38, 0), Decimal(10**37), str(10**37)),
+        (pa.string(), "é", '"é"'),
+    ]
+    for kind, value, text in kinds:
+        whole = pa.StructArray.from_arrays(
+            [pa.array([_NO_NAMES]), pa.array([value], kind), pa.nulls(1, pa.binary())],
+            names=["metadata", "typed_value", "value"],
+        )
+        assert variant_texts(plain_variants(whole)).to_pylist() == [text]
+
+
+def test_a_variant_that_cannot_be_read_is_shown_as_its_bytes() -> None:
+    broken = pa.array([{"value": b"\x02\x05", "metadata": _NO_NAMES}], _VARIANT)
+    assert variant_texts(broken).to_pylist() == ["value 0x0205, metadata 0x010000"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "NaN", "'a'", "[" * 200 + "]" * 200, "[" * 9999])
+def test_what_is_no_json_becomes_no_variant(text: str) -> None:
+    with pytest.raises(ValueError, match=r"JSON|nests|Expecting|delimiter"):
+        parse_variants(pa.array([text]))

@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 
 from branch_console.errors import InvalidInput
+from branch_console.format.data_types import AtomicType, TypeRoot
+from branch_console.format.values.arrow_types import to_arrow
 from branch_console.merge.row_text import cell_texts, conflict_ids, key_ids, parse_cells, row_texts
 
 VALUES: list[tuple[pa.DataType, Any, str]] = [
@@ -112,3 +114,16 @@ def test_ids_differ_by_key_and_column() -> None:
     keys = key_ids(pa.table({"a": ["x", "x", "xy"], "b": ["yz", "y", "z"]}))
     ids = [conflict_ids(keys, column) for column in (None, "a", "b")]
     assert len({each for array in ids for each in array.to_pylist()}) == 9
+
+
+def test_a_variant_is_json_and_can_be_typed_as_it_is_shown() -> None:
+    kind = to_arrow(AtomicType(root=TypeRoot.VARIANT))
+    texts = pa.array(['{"a":[1,null]}', None, "null"])
+    values = parse_cells(texts, kind, "x")
+    assert cell_texts(values).equals(texts)
+    row = pa.struct([pa.field("v", kind)])
+    nested = pa.array([{"v": each} for each in values.to_pylist()], row)
+    assert cell_texts(nested)[0].as_py() == json.dumps({"v": '{"a":[1,null]}'})
+    assert parse_cells(cell_texts(nested), row, "x").equals(nested)
+    with pytest.raises(InvalidInput, match="which is VARIANT: JSON"):
+        parse_cells(pa.array(["{a}"]), kind, "x")

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.partition_path import text_words
 from branch_console.format.table_schema import TableSchema
-from branch_console.format.values.fine_times import readable
+from branch_console.format.values.readable import readable
 from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.policy import Policy, choose
 from branch_console.merge.policy_draft import without_choices

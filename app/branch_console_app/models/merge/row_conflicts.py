@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from branch_console.format.values.fine_times import readable
+from branch_console.format.values.readable import readable
 from branch_console.merge.row_work import without_rows
 from branch_console_app.models.merge.resolver import WHOLE_ROW, key_text, side_text
 

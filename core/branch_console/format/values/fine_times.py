@@ -44,11 +44,13 @@ def is_fine(kind: pa.DataType) -> bool:
 
 def has_part(kind: pa.DataType, is_wanted: Callable[[pa.DataType], bool]) -> bool:
     """Whether a type is, or has on whatever level, one that is wanted."""
+    if is_wanted(kind):
+        return True
     if pa.types.is_map(kind):
         return has_part(kind.key_type, is_wanted) or has_part(kind.item_type, is_wanted)
     if pa.types.is_nested(kind):
         return any(has_part(kind.field(at).type, is_wanted) for at in range(kind.num_fields))
-    return is_wanted(kind)
+    return False
 
 
 def map_parts(
@@ -60,6 +62,8 @@ def map_parts(
     kind = array.type
     if not has_part(kind, is_wanted):
         return array
+    if is_wanted(kind):
+        return act(array)
     if pa.types.is_struct(kind):
         parts = [map_parts(array.field(at), is_wanted, act) for at in range(kind.num_fields)]
         fields = [each.with_type(part.type) for each, part in zip(kind, parts, strict=True)]
@@ -76,7 +80,7 @@ def map_parts(
         values = map_parts(vector_values(array), is_wanted, act)
         whole = pa.list_(kind.value_field.with_type(values.type), kind.list_size)
         return vector_like(array, values, whole)
-    return act(array)
+    raise AssertionError(kind)
 
 
 def fine_times(
@@ -128,17 +132,6 @@ def as_numbers(array: pa.Array) -> pa.Array:
         return part.view(pa.int32() if part.type.bit_width == _SHORT else pa.int64())
 
     return map_parts(array, pa.types.is_temporal, numbers)
-
-
-def readable(rows: pa.Table) -> pa.Table:
-    """Rows for people: timestamps of more than six digits are texts, on whatever level."""
-    for at, field in enumerate(rows.schema):
-        if has_part(field.type, is_fine):
-            empty = map_parts(pa.nulls(0, field.type), is_fine, time_texts)
-            chunks = [map_parts(chunk, is_fine, time_texts) for chunk in rows[at].chunks]
-            column = pa.chunked_array(chunks, empty.type)
-            rows = rows.set_column(at, field.with_type(empty.type), column)
-    return rows
 
 
 def time_texts(times: pa.Array) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Values of VARIANT that a Parquet file keeps in parts, put together again.
+"""Values of VARIANT: put together from the parts that a Parquet file keeps, and as JSON.
 
 A writer may shred: what many values have in common lies in `typed_value`, in columns with types of
 their own, and `value` keeps the rest. Each file tells by its columns whether it does, whatever the
@@ -6,7 +6,9 @@ options of the table say today. Source: Parquet's VariantEncoding and VariantShr
 ShreddingUtils, GenericVariantBuilder.
 """
 
+import json
 import struct
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -14,12 +16,13 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.bounds import MOST_VARIANT_NESTING
 from branch_console.format.data_types import AtomicType, TypeRoot
-from branch_console.format.values.arrow_types import to_arrow
+from branch_console.format.values.arrow_types import VARIANT_MARK, to_arrow
 from branch_console.format.values.fine_times import as_numbers
 
 _METADATA: Final = "metadata"
@@ -83,6 +86,39 @@ def plain_variants(array: pa.StructArray) -> pa.Array:
     except (IndexError, KeyError, TypeError, struct.error) as error:
         raise ValueError(f"a VARIANT cannot be put together: {error}") from error
     return _plain(pa.array(values, pa.binary()), pa.array(names_of, pa.binary()), array.is_null())
+
+
+def is_variant(kind: pa.DataType) -> bool:
+    """Whether a type is the one that `to_arrow` has for VARIANT."""
+    at = kind.get_field_index(_METADATA) if pa.types.is_struct(kind) else -1
+    return at >= 0 and VARIANT_MARK.items() <= (kind.field(at).metadata or {}).items()
+
+
+def variant_texts(array: pa.StructArray) -> pa.Array:
+    """Return values of VARIANT as JSON, as Paimon and Spark write it; null where there is none.
+
+    A value that cannot be read is the two binaries of it, as hexadecimal digits.
+    """
+    pairs = zip(array.field(_VALUE).to_pylist(), array.field(_METADATA).to_pylist(), strict=True)
+    texts = [
+        _read_text(value, metadata) if is_there else None
+        for (value, metadata), is_there in zip(pairs, array.is_valid().to_pylist(), strict=True)
+    ]
+    return pa.array(texts, pa.string())
+
+
+def parse_variants(texts: pa.Array) -> pa.Array:
+    """Return values of VARIANT from JSON.
+
+    Raises:
+        ValueError: A text is no JSON, or nests deeper than a VARIANT may.
+    """
+    values, names_of = [], []
+    for text in texts.to_pylist():
+        names = _Names(_NO_NAMES)
+        values.append(_NULL if text is None else _encoded(_load(text), names))
+        names_of.append(names.metadata())
+    return _plain(pa.array(values, pa.binary()), pa.array(names_of, pa.binary()), texts.is_null())
 
 
 def _plain(value: pa.Array, metadata: pa.Array, nulls: pa.Array) -> pa.Array:
@@ -309,6 +345,144 @@ def _read_numbers(data: bytes, at: int, width: int, count: int) -> list[int]:
     return [
         int.from_bytes(data[at + width * n : at + width * (n + 1)], "little") for n in range(count)
     ]
+
+
+# --- JSON ---------------------------------------------------------------------------------------
+
+
+def _read_text(value: bytes, metadata: bytes) -> str:
+    try:
+        return _text_of(value, 0, _read_names(metadata)[0])
+    except (IndexError, KeyError, ValueError, RecursionError, struct.error):
+        return f"value 0x{value.hex()}, metadata 0x{metadata.hex()}"
+
+
+def _text_of(value: bytes, at: int, names: Sequence[str]) -> str:
+    kind, header = value[at] & 3, value[at] >> 2
+    match kind:
+        case 0:
+            return _primitive_text(value, at + 1, header)
+        case 1:
+            return _json(_cut(value, at + 1, header).decode())
+        case 2:
+            width, id_width = (header & 3) + 1, (header >> 2 & 3) + 1
+            count, at = _read_count(value, at, is_large=bool(header >> 4 & 1))
+            ids = _read_numbers(value, at, id_width, count)
+            at += id_width * count
+            starts = _read_numbers(value, at, width, count)
+            at += width * (count + 1)
+            fields = zip(ids, starts, strict=True)
+            texts = (
+                f"{_json(names[i])}:{_text_of(value, at + start, names)}" for i, start in fields
+            )
+            return f"{{{','.join(texts)}}}"
+        case _:
+            width = (header & 3) + 1
+            count, at = _read_count(value, at, is_large=bool(header >> 2 & 1))
+            starts = _read_numbers(value, at, width, count)
+            at += width * (count + 1)
+            return f"[{','.join(_text_of(value, at + start, names) for start in starts)}]"
+
+
+def _primitive_text(value: bytes, at: int, kind: int) -> str:
+    match kind:
+        case 0:
+            return "null"
+        case 1 | 2:
+            return "true" if kind == _TRUE else "false"
+        case 3 | 4 | 5 | 6:
+            return str(_int(value, at, 1 << kind - 3))
+        case 7:
+            return json.dumps(struct.unpack_from("<d", value, at)[0])
+        case 8 | 9 | 10:
+            return _decimal_text(_int(value, at + 1, 1 << kind - 6), value[at])
+        case 11:
+            return _json(str(np.datetime64(_int(value, at, 4), "D")))
+        case 12 | 13 | 18 | 19:
+            time = str(np.datetime64(_int(value, at, 8), "us" if kind < 18 else "ns"))
+            return _json(time.replace("T", " ") + ("+00:00" if kind in (12, 18) else ""))
+        case 14:
+            return str(np.float32(struct.unpack_from("<f", value, at)[0]))
+        case 15 | 16:
+            content = _cut(value, at + 4, _read_numbers(value, at, 4, 1)[0])
+            return _json(content.decode() if kind == _TEXT else b64encode(content).decode())
+        case 17:
+            return _json(str(np.datetime64(_int(value, at, 8), "us"))[11:])
+        case 20:
+            return _json(_uuid(_cut(value, at, 16).hex()))
+        case _:
+            raise ValueError(f"a VARIANT has a value of the unknown kind {kind}")
+
+
+def _uuid(digits: str) -> str:
+    return "-".join(digits[start:end] for start, end in pairwise((0, 8, 12, 16, 20, 32)))
+
+
+def _json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _cut(value: bytes, at: int, count: int) -> bytes:
+    if at + count > len(value):
+        raise ValueError("a VARIANT ends within a value")
+    return value[at : at + count]
+
+
+def _int(value: bytes, at: int, width: int) -> int:
+    return int.from_bytes(_cut(value, at, width), "little", signed=True)
+
+
+def _decimal_text(unscaled: int, scale: int) -> str:
+    digits = str(abs(unscaled)).zfill(scale + 1)
+    whole, fraction = digits[: len(digits) - scale], digits[len(digits) - scale :].rstrip("0")
+    return f"{'-' * (unscaled < 0)}{whole}{'.' * bool(fraction)}{fraction}"
+
+
+class _Fraction(str):
+    """A number of JSON with a fraction or an exponent, as it is written."""
+
+    __slots__ = ()
+
+
+def _load(text: str) -> Any:
+    def refuse(name: str) -> Any:
+        raise ValueError(f"{name} is no JSON")
+
+    try:
+        return json.loads(text, parse_float=_Fraction, parse_constant=refuse)
+    except RecursionError as error:
+        raise ValueError("a VARIANT nests too deep") from error
+
+
+def _encoded(found: Any, names: "_Names", depth: int = 0) -> bytes:
+    """Encode a value of JSON as Paimon does: numbers as small as they fit."""
+    if depth > MOST_VARIANT_NESTING:
+        raise ValueError("a VARIANT nests too deep")
+    match found:
+        case None:
+            return _NULL
+        case bool():
+            return _primitive(_TRUE if found else _FALSE)
+        case int() if -(1 << 63) <= found < 1 << 63:
+            return _whole(found)
+        case int() | _Fraction():
+            return _fraction(str(found))
+        case str():
+            return _text(found.encode())
+        case list():
+            return _array([_encoded(item, names, depth + 1) for item in found])
+        case _:
+            parts = {name: _encoded(part, names, depth + 1) for name, part in found.items()}
+            return _object(parts, names)
+
+
+def _fraction(text: str) -> bytes:
+    number = Decimal(text)
+    _, digits, exponent = number.as_tuple()
+    scale = -exponent if isinstance(exponent, int) else 0
+    if "e" in text.lower() or scale < 0 or max(len(digits), scale) > _DECIMALS[-1][2]:
+        return _primitive(_DOUBLE) + struct.pack("<d", float(text))
+    return _decimal(number, scale)
 
 
 # --- names --------------------------------------------------------------------------------------
