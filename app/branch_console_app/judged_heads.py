@@ -7,15 +7,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from branch_console.errors import ErrorKind, PaimonError
-from branch_console.format.identifier import BRANCH_MARK, Identifier
+from branch_console.format.identifier import BRANCH_MARK, MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobState, JobView
+from branch_console.operations.catalog_requests import MergeCatalogRequest
+from branch_console.procedures.browse.catalog_values import (
+    CatalogBranchStanding,
+    CatalogOverview,
+)
 from branch_console.procedures.browse.page_values import BranchItem
 from branch_console.quality.findings import GateReport, RuleFinding, findings_of
 from branch_console.quality.rules import RuleSet
 from branch_console_app.models.branches.head_checks import (
+    CATALOG_MERGE,
     JUDGING_JOBS,
     HeadCheck,
+    MergedTable,
+    catalog_merge_of,
+    check_of_tables,
     checks_of_heads,
+    has_catalog_options,
     judges_source_only,
     target_of,
 )
@@ -50,13 +60,18 @@ class KeptJudgement:
         return any(digest in note for note in self.notes)
 
 
-def read_judgement(services: Services, job_id: str) -> KeptJudgement:
+def read_judgement(services: Services, job_id: str, table_id: str | None = None) -> KeptJudgement:
     """Return what a job that has ended found by the rules.
+
+    Args:
+        services: The services.
+        job_id: The job.
+        table_id: The id of one table of a merge of the catalog.
 
     Raises:
         NotFound: It ran no rules, or what it found is forgotten.
     """
-    answer = services.answer(job_id)
+    answer = services.answer(job_id if table_id is None else f"{job_id}-{table_id}")
     return KeptJudgement(
         judged=answer.judged,
         notes=answer.notes,
@@ -73,11 +88,13 @@ class JudgementReads:
     Attributes:
         jobs: The newest jobs, as many as are asked for.
         judgement: What a job found, as `read_judgement` returns it.
+        of_table: The same of one table of a merge of the catalog, by its id.
         rules: The rules of a table.
     """
 
     jobs: Callable[[int], tuple[JobView, ...]]
     judgement: Callable[[str], KeptJudgement]
+    of_table: Callable[[str, str], KeptJudgement]
     rules: Callable[[Identifier], RuleSet | None]
 
     @classmethod
@@ -86,6 +103,7 @@ class JudgementReads:
         return cls(
             jobs=lambda limit: services.jobs(limit=limit) if services.has_answers else (),
             judgement=lambda job_id: read_judgement(services, job_id),
+            of_table=lambda job_id, table_id: read_judgement(services, job_id, table_id),
             rules=services.rules,
         )
 
@@ -112,6 +130,132 @@ def read_head_checks(
     except PaimonError:
         return {}
     return checks_of_heads(found, branches, versus)
+
+
+def read_catalog_checks(
+    reads: JudgementReads, overview: Callable[[], CatalogOverview]
+) -> Mapping[str, HeadCheck]:
+    """Return what the rules found for the merge of each catalog branch into main, by its name.
+
+    Args:
+        reads: The reads.
+        overview: Reads the branches with their objects; called only if any job has judged.
+    """
+    try:
+        jobs = reads.jobs(_JOBS_LOOKED_AT)
+        if not any(_has_judged(each) for each in jobs):
+            return {}
+        found = overview()
+        names = {each.id: each.main_name or each.name for each in found.objects}
+        checks = {
+            branch.item.name: _check_of_tables(
+                reads, jobs, _tables_of(branch, names), MAIN_BRANCH, is_plain=True
+            )
+            for branch in found.branches
+        }
+    except PaimonError:
+        return {}
+    return {name: check for name, check in checks.items() if check is not None}
+
+
+def read_catalog_check(
+    reads: JudgementReads, tables: Collection[MergedTable], target: str, *, is_plain: bool
+) -> HeadCheck | None:
+    """Return what the rules found for one merge of the catalog; None if that is not known.
+
+    Args:
+        reads: The reads.
+        tables: The tables that it brings content of.
+        target: The branch that they would be merged into.
+        is_plain: Whether it is asked for without options and decisions.
+    """
+    try:
+        jobs = reads.jobs(_JOBS_LOOKED_AT)
+        return _check_of_tables(reads, jobs, tables, target, is_plain=is_plain)
+    except PaimonError:
+        return None
+
+
+def _tables_of(branch: CatalogBranchStanding, names: Mapping[str, str]) -> list[MergedTable]:
+    return [
+        MergedTable(
+            id=key,
+            name=Identifier.parse(names[key]),
+            heads=found.heads,
+            is_forward=not found.is_behind,
+        )
+        for key, found in branch.objects.items()
+        if found.heads
+    ]
+
+
+def _check_of_tables(
+    reads: JudgementReads,
+    jobs: Collection[JobView],
+    tables: Collection[MergedTable],
+    target: str,
+    *,
+    is_plain: bool,
+) -> HeadCheck | None:
+    """Return the check of a merge of the catalog, by the newest job that judged each table."""
+    of_catalog = [
+        (each, asked)
+        for each in jobs
+        if each.name == CATALOG_MERGE and _has_judged(each)
+        if (asked := catalog_merge_of(each)) is not None
+        if (asked.target or MAIN_BRANCH) == target
+    ]
+    of_tables = {
+        table.id: [
+            each
+            for each in jobs
+            if _judged(each, table.name) and target_of(each.arguments) == target
+        ]
+        for table in tables
+    }
+    if not of_catalog and not any(of_tables.values()):
+        # Most tables were never judged: their rules need not be read to know that.
+        return None
+    checks: dict[str, HeadCheck | None] = {}
+    for table in tables:
+        rules = reads.rules(table.name)
+        if rules is None:
+            continue
+        found = (
+            *_checks_in_catalog_merges(reads, rules, table, of_catalog),
+            *_checks(reads, table.name, of_tables[table.id]),
+        )
+        newest_first = sorted(found, key=lambda check: -check.time_millis)
+        checks[table.name.full_name] = next(
+            (each for each in newest_first if table.takes(each) and (is_plain or table.is_forward)),
+            None,
+        )
+    return check_of_tables(checks, target)
+
+
+def _checks_in_catalog_merges(
+    reads: JudgementReads,
+    rules: RuleSet,
+    table: MergedTable,
+    jobs: Collection[tuple[JobView, MergeCatalogRequest]],
+) -> Iterator[HeadCheck]:
+    """Yield the checks of one table by merges of the catalog."""
+    if rules.depends_on_time:
+        return
+    for job, asked in [*jobs][:_CHECKS_LOOKED_AT]:
+        try:
+            found = reads.of_table(job.id, table.id)
+        except PaimonError:
+            continue  # it brought nothing of this table, or that is forgotten
+        if found.is_by(rules.digest):
+            yield HeadCheck(
+                judged=found.judged,
+                target=asked.target or MAIN_BRANCH,
+                is_of_source=has_catalog_options(asked),
+                report=GateReport(digest=rules.digest, findings=found.findings),
+                job=job.id,
+                time_millis=found.time_millis,
+            )
 
 
 def read_gate_run(reads: JudgementReads, table: Identifier, sought: SoughtMerge) -> GateRun | None:
@@ -156,6 +300,13 @@ def _judged(job: JobView, table: Identifier) -> bool:
     if job.name not in JUDGING_JOBS or (job.table or "").partition(BRANCH_MARK)[0] != (
         table.table_name
     ):
+        return False
+    return _has_judged(job)
+
+
+def _has_judged(job: JobView) -> bool:
+    """Whether a job may have run rules to their end."""
+    if job.name not in JUDGING_JOBS and job.name != CATALOG_MERGE:
         return False
     return job.state is JobState.DONE or job.error is ErrorKind.GATE_FAILED
 

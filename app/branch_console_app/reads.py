@@ -68,11 +68,13 @@ from branch_console_app import state
 from branch_console_app.judged_heads import (
     JudgementReads,
     KeptJudgement,
+    read_catalog_check,
+    read_catalog_checks,
     read_gate_run,
     read_head_checks,
     read_judgement,
 )
-from branch_console_app.models.branches.head_checks import HeadCheck
+from branch_console_app.models.branches.head_checks import HeadCheck, MergedTable
 from branch_console_app.models.jobs.activity import Activity, activity_feed
 from branch_console_app.models.maintenance.dry_runs import DryRun
 from branch_console_app.models.merge import merge_facts
@@ -354,6 +356,18 @@ def head_checks(
     return read_head_checks(_judgement_reads(), identifier, branches, versus)
 
 
+def catalog_checks(overview: CatalogOverview) -> Mapping[str, HeadCheck]:
+    """Return what the rules found for the merge of each catalog branch into main."""
+    return read_catalog_checks(_judgement_reads(), lambda: overview)
+
+
+def catalog_check(
+    tables: Collection[MergedTable], target: str, *, is_plain: bool
+) -> HeadCheck | None:
+    """Return what the rules found for one merge of the catalog; None if that is not known."""
+    return read_catalog_check(_judgement_reads(), tables, target, is_plain=is_plain)
+
+
 def gate_run(identifier: Identifier, sought: SoughtMerge) -> GateRun | None:
     """Return the last run of the rules for a merge, whoever started it; None without one."""
     found = read_gate_run(_judgement_reads(), identifier, sought)
@@ -366,6 +380,7 @@ def _judgement_reads() -> JudgementReads:
     return JudgementReads(
         jobs=lambda limit: jobs(limit=limit),
         judgement=lambda job_id: _read_judgement(*reader, job_id),
+        of_table=lambda job_id, table_id: _read_table_judgement(*reader, job_id, table_id),
         rules=rules,
     )
 
@@ -736,6 +751,11 @@ _Slow: TypeAlias = Identifier | str | ComparedState | tuple[tuple[str, Argument]
 @st.cache_resource(max_entries=512, show_spinner=False)
 def _read_judgement(warehouse: str, actor: str, job_id: str) -> KeptJudgement:
     return read_judgement(get_services(), job_id)
+
+
+@st.cache_resource(max_entries=512, show_spinner=False)
+def _read_table_judgement(warehouse: str, actor: str, job_id: str, table_id: str) -> KeptJudgement:
+    return read_judgement(get_services(), job_id, table_id)
 
 
 # What is read is frozen, so that all runs may share it: `cache_data` would copy it for each.

@@ -48,9 +48,18 @@ _SHOWN: Final = 100
 @catalog.command("list")
 def list_branches(warehouse: WarehouseOption = None, as_json: JsonOption = False) -> None:
     """List the branches of the catalog, with what each holds and how much of it changed."""
-    found = open_services(warehouse).catalog_branches()
+    # Who asks for help, or for another command, does not wait for what reads rules and jobs.
+    from branch_console_app.judged_heads import (  # noqa: PLC0415
+        JudgementReads,
+        read_catalog_checks,
+    )
+
+    services = open_services(warehouse)
+    found = services.catalog_branches()
+    checks = read_catalog_checks(JudgementReads.of(services), services.catalog_overview)
     if as_json:
-        print_json({"branches": found})
+        checked = {name: check.to_object() for name, check in checks.items()}
+        print_json({"branches": found, "checks": checked})
         return
     print_rows(
         ("branch", "version", "holds", "from", "tables", "changed", "made", "lost", "owner"),
@@ -69,6 +78,8 @@ def list_branches(warehouse: WarehouseOption = None, as_json: JsonOption = False
             for each in found
         ],
     )
+    for name, check in checks.items():
+        print_line(f"{name}: {check.sentence}, checked {local_time(check.time_millis)}")
 
 
 @catalog.command("show")

@@ -1,5 +1,6 @@
 """Catalog: branches over many tables as lanes, the card of one, and objects by branch."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import streamlit as st
@@ -13,8 +14,9 @@ from branch_console_app.charts.catalog_lanes import (
     legend_words,
 )
 from branch_console_app.charts.palette import CHART_CONFIG
+from branch_console_app.models.branches.head_checks import HeadCheck
 from branch_console_app.models.branches.table_overview import READ_AT_ONCE, totals_words
-from branch_console_app.models.catalog.lanes import CatalogLanes, draw_catalog
+from branch_console_app.models.catalog.lanes import CatalogLane, CatalogLanes, draw_catalog
 from branch_console_app.models.catalog.objects import shown_branches
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location
@@ -104,11 +106,12 @@ def _show_branches(overview: CatalogOverview, home: Location) -> None:
         )  # fmt: skip
         return
     selected = by_name[asked] if asked else _first(overview)
+    checks = reads.catalog_checks(overview)
     left, right = two_panes()
     with left, guarded("The lanes cannot be drawn."):
-        _show_lanes(draw_catalog(overview, selected=selected.item.name), selected, home)
+        _show_lanes(draw_catalog(overview, selected=selected.item.name), selected, checks, home)
     with right:
-        show_catalog_card(selected, home)
+        show_catalog_card(selected, home, checks.get(selected.item.name))
     # A filter changes the list only: the lanes are not drawn again.
     st.fragment(show_objects)(overview, shown_branches(overview, selected.item.name), home)
 
@@ -123,11 +126,16 @@ def _first(overview: CatalogOverview) -> CatalogBranchStanding:
     return min(overview.branches, key=rank)
 
 
-def _show_lanes(lanes: CatalogLanes, selected: CatalogBranchStanding, home: Location) -> None:
+def _show_lanes(
+    lanes: CatalogLanes,
+    selected: CatalogBranchStanding,
+    checks: Mapping[str, HeadCheck],
+    home: Location,
+) -> None:
     chosen = selected.item.name
     names = [
         LaneName(
-            words=standing_text(lane),
+            words=_lane_words(lane, checks.get(lane.branch)),
             is_selected=lane.branch == chosen,
             show=partial(_show_lane_link, lane.branch, home),
         )
@@ -148,6 +156,12 @@ def _show_lanes(lanes: CatalogLanes, selected: CatalogBranchStanding, home: Loca
     if is_wider_than_shown(lanes):
         parts.append("drag the lanes sideways for older versions")
     st.caption(" \u2003 ".join(parts))
+
+
+def _lane_words(lane: CatalogLane, check: HeadCheck | None) -> str:
+    # A lane is narrow: the card names the rule.
+    blocked = " :small[:red[✕ blocked]]" if check is not None and check.blocks else ""
+    return f"{standing_text(lane)}{blocked}"
 
 
 def _show_lane_link(branch: str, home: Location) -> None:

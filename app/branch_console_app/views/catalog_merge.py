@@ -11,6 +11,7 @@ from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
 from branch_console_app import reads, state
+from branch_console_app.models.merge.catalog_checks import tables_of_plan
 from branch_console_app.models.merge.catalog_merge import Extent, catalog_merge_state
 from branch_console_app.models.merge.merge_preview import SeenPlan
 from branch_console_app.models.merge.merge_state import (
@@ -161,7 +162,9 @@ def _show_merge(slot: DeltaGenerator, arguments: dict[str, Argument], home: Loca
     # A decision makes another plan, and is no change that somebody else made.
     choice = repr((arguments, resolution.draft.version))
     seen = state.seen_plan(choice, SeenPlan(plan_id=plan.id, ours_id=None, theirs_id=None))
-    verdict = catalog_merge_state(plan, settled=resolver.settled, seen=seen.plan_id)
+    is_plain = not any(asked[name] for name in ("strict", "scope", "isolation", "policy"))
+    check = reads.catalog_check(tables_of_plan(plan), plan.target, is_plain=is_plain)
+    verdict = catalog_merge_state(plan, settled=resolver.settled, seen=seen.plan_id, check=check)
     part = _part(resolver)
     with slot.container():
         _show_verdict(verdict, resolution, part, home)
@@ -172,7 +175,7 @@ def _show_merge(slot: DeltaGenerator, arguments: dict[str, Argument], home: Loca
     if part is _Part.CONFLICTS:
         resolver.show()
     elif plan.objects:
-        show_merged_objects(plan, preview)
+        show_merged_objects(plan, preview, check)
     for text in plan.reported:
         st.caption(plain(text))
     show_options()
@@ -186,7 +189,9 @@ def _show_merge(slot: DeltaGenerator, arguments: dict[str, Argument], home: Loca
         {
             Action.MERGE_CATALOG: (
                 f"Merge {plain(plan.source)} into {plain(plan.target)}",
-                lambda _: show_catalog_confirm(resolution, verdict, resolver.settled, form, home),
+                lambda _: show_catalog_confirm(
+                    resolution, verdict, check, resolver.settled, form, home
+                ),
             )
         }
     )
@@ -233,6 +238,12 @@ def _show_verdict(
                 offer(
                     Action.MERGE_CATALOG, label, key="merge-catalog", icon=":material/merge:",
                     is_primary=True,
+                )  # fmt: skip
+            case MergeAction(step=NextStep.VIEW_JOB, label=label):
+                offer(Action.MERGE_CATALOG, "Override…", key="merge-override")
+                state.link(
+                    PageName.JOB, label, home, view={"id": verdict.job_id},
+                    icon=":material/checklist:",
                 )  # fmt: skip
             case None:
                 state.link(PageName.CATALOG, "Branches", home, icon=":material/graph_2:")

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from branch_console.diff.catalog_diff import ChangedDatabase, ChangedTable, catalog_changes
-from branch_console.diff.catalog_state import CatalogState
+from branch_console.diff.catalog_state import CatalogState, Content
 from branch_console.diff.database_operation import DatabaseOperation
 from branch_console.diff.table_operation import TableOperation
 from branch_console.diff.three_way import ThreeWay
@@ -43,11 +43,14 @@ class ObjectOnBranch:
         name: Its name on the branch; None if the branch lacks it.
         is_behind: Whether main changed it since the merge base. False if the branch does not hold
             it: the branch reads main's state of it, so it can lack no change.
+        heads: The identities of main's head, if main has one, and of the branch's head, of a table
+            whose content a merge would bring; else none.
     """
 
     standings: tuple[ObjectStanding, ...]
     name: str | None
     is_behind: bool = False
+    heads: tuple[str, ...] = ()
 
     @property
     def is_changed(self) -> bool:
@@ -90,7 +93,18 @@ def _on_branch(
         found = [_missing(sides.ours, scope, key) if name is None else ObjectStanding.SAME]
     is_outside = found == [ObjectStanding.OUTSIDE]
     is_behind = change is not None and change.ours.is_changed and not is_outside
-    return ObjectOnBranch(standings=tuple(found), name=name, is_behind=is_behind)
+    return ObjectOnBranch(
+        standings=tuple(found), name=name, is_behind=is_behind, heads=_heads_of_merge(sides, key)
+    )
+
+
+def _heads_of_merge(sides: ThreeWay[CatalogState], key: str) -> tuple[str, ...]:
+    ours, theirs = sides.ours.tables.get(key), sides.theirs.tables.get(key)
+    if theirs is None or theirs.content is not Content.MADE or theirs.head is None:
+        return ()
+    if ours is None or ours.head is None:
+        return (theirs.head.text,)
+    return () if ours.head.same_as(theirs.head) else (ours.head.text, theirs.head.text)
 
 
 def _missing(main: CatalogState, scope: CatalogScope, key: str) -> ObjectStanding:

@@ -10,6 +10,7 @@ from branch_console.procedures.call.call import Argument
 from branch_console.quality.findings import GateReport, RuleFinding
 from branch_console_app.models.branches.head_checks import (
     HeadCheck,
+    check_of_tables,
     checks_of_heads,
     judges_source_only,
 )
@@ -70,6 +71,26 @@ def test_a_check_names_the_branch_that_it_compared_with() -> None:
     assert blocked.sentence == "merge into 'audit' is blocked by 'r0'"
     assert passed.sentence == "merge into 'audit' passes the quality rules"
     assert blocked.to_object()["target"] == "audit"
+
+
+def test_one_table_that_a_rule_blocks_blocks_a_merge_of_the_catalog() -> None:
+    blocked, passed = check("a", DEV), check("b", DEV, verdicts=("pass",))
+    found = check_of_tables({"air.planes": blocked, "air.flights": passed, "x.y": None}, "main")
+    assert found is not None
+    assert found.sentence == "merge into 'main' is blocked by 'r0' of 'air.planes'"
+    assert [each.rule for each in found.report.findings] == ["air.planes: r0"]
+
+
+def test_a_merge_of_the_catalog_passes_only_if_each_table_with_rules_was_judged() -> None:
+    passed = check("b", DEV, verdicts=("pass",))
+    warned = replace(check("a", MAIN, verdicts=("warn",)), time_millis=9)
+    assert check_of_tables({"air.planes": passed, "air.flights": None}, "main") is None
+    assert check_of_tables({}, "main") is None
+    found = check_of_tables({"air.planes": warned, "air.flights": passed}, "main")
+    assert found is not None
+    assert found.sentence == "merge into 'main' passes the quality rules, with a warning"
+    # All of it is known for as long as what was judged first.
+    assert (found.job, found.time_millis) == ("b", 1)
 
 
 def test_the_newest_check_of_the_present_heads_counts() -> None:

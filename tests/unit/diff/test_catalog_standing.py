@@ -1,7 +1,7 @@
 """How a branch has each object of the catalog, against its merge base with main."""
 
 from branch_console.diff.catalog_standing import ObjectStanding, objects_on_branch
-from branch_console.diff.catalog_state import Content
+from branch_console.diff.catalog_state import CatalogState, Content
 from branch_console.format.catalog.catalog_version import CatalogScope
 from tests.support.catalog_states import catalog, database, table, three
 
@@ -46,6 +46,27 @@ def test_what_main_did_is_behind_and_no_change_of_the_branch() -> None:
         "f": "same behind",
         "p": "same behind",
         "n": "absent behind",
+    }
+
+
+def test_the_heads_of_a_table_are_those_that_a_merge_would_bring_together() -> None:
+    theirs = catalog(
+        database("d", "air"), table("f", "d.flights", at=2), table("p", "d.craft"),
+        table("r", "d.routes", at=1), version="dev@2", members=frozenset("dfpr"),
+    )  # fmt: skip
+    found = objects_on_branch(three(BASE, BASE, theirs), CatalogScope())
+
+    def head(of: CatalogState, key: str) -> str:
+        known = of.tables[key].head
+        assert known is not None
+        return known.text
+
+    assert {key: each.heads for key, each in found.items()} == {
+        "d": (),
+        "f": (head(BASE, "f"), head(theirs, "f")),
+        # Renamed only: no row of it comes.
+        "p": (),
+        "r": (head(theirs, "r"),),
     }
 
 

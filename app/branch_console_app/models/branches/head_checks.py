@@ -1,13 +1,14 @@
 """Findings of quality rules on merges at the present heads of branches, from jobs on record."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from branch_console.errors import InvalidInput
-from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobView
 from branch_console.operations.branch_requests import FastForwardRequest
+from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.operations.compare_requests import CheckRulesRequest
 from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.browse.page_values import BranchItem
@@ -17,6 +18,26 @@ from branch_console_app.models.parts.wording import listed
 
 JUDGING_JOBS: Final = frozenset({"check_rules", "dry_run_merge", "merge_branch", "fast_forward"})
 """Jobs that judge the head of a branch, or what its merge would leave, by the rules of a table."""
+
+
+CATALOG_MERGE: Final = MergeCatalogRequest.procedure
+"""The job that judges all tables of a merge of the catalog, each by its own rules."""
+
+
+_OF_TABLE: Final = ": "
+"""Divides a table from its rule, as a merge of the catalog names the rules of many tables."""
+
+
+def table_and_rule(rule: str) -> tuple[str, str]:
+    """Return the table of a rule, empty if only one table is meant, and the id of the rule."""
+    table, _, rule_id = rule.rpartition(_OF_TABLE)
+    return table, rule_id
+
+
+def rule_words(rule: str) -> str:
+    """Name a rule with names in quotes: `'tail'`, or `'tail' of 'air.flights'`."""
+    table, rule_id = table_and_rule(rule)
+    return f"'{rule_id}' of '{table}'" if table else f"'{rule_id}'"
 
 
 def target_of(arguments: Mapping[str, Argument]) -> str:
@@ -84,7 +105,7 @@ class HeadCheck:
     @property
     def words(self) -> str:
         """Say what was found, names in quotes: `blocked by 'tail'`."""
-        blocking = [f"'{each.rule}'" for each in self.report.blocking]
+        blocking = [rule_words(each.rule) for each in self.report.blocking]
         if blocking:
             return f"blocked by {listed(blocking, most=1)}"
         warns = self.report.verdict is GateVerdict.WARN
@@ -109,6 +130,73 @@ class HeadCheck:
             "verdict": str(self.report.verdict),
             "blocking": [each.rule for each in self.report.blocking],
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedTable:
+    """A table that a merge of the catalog brings content of.
+
+    Attributes:
+        id: Its id in the catalog.
+        name: Its name, of which its rules are.
+        heads: The identities of both heads, as `HeadCheck.judged` has them.
+        is_forward: Whether the target changed nothing of it since the merge base.
+    """
+
+    id: str
+    name: Identifier
+    heads: tuple[str, ...]
+    is_forward: bool
+
+    def takes(self, check: HeadCheck) -> bool:
+        """Whether a check judged what the merge leaves of this table now."""
+        return check.judged == self.heads and (self.is_forward or not check.is_of_source)
+
+
+def catalog_merge_of(job: JobView) -> MergeCatalogRequest | None:
+    """Return the merge of the catalog that a job was asked for; None of another release."""
+    try:
+        return MergeCatalogRequest.decode(job.name, job.arguments)
+    except InvalidInput:
+        return None
+
+
+def has_catalog_options(asked: MergeCatalogRequest) -> bool:
+    """Whether a merge of the catalog may leave other rows than one without options."""
+    plain = MergeCatalogRequest(source=asked.source)
+    options = (asked.strict, asked.scope, asked.isolation, asked.policy)
+    return options != (plain.strict, plain.scope, plain.isolation, plain.policy)
+
+
+def check_of_tables(found: Mapping[str, HeadCheck | None], target: str) -> HeadCheck | None:
+    """Return the result for a merge of the catalog, of which one table that is blocked blocks all.
+
+    It passes only if each table was judged; None if nothing is known.
+
+    Args:
+        found: The check of each table that has rules, by its name; None of one without a check.
+        target: The branch that they would be merged into.
+    """
+    known = {name: check for name, check in found.items() if check is not None}
+    shown = {name: check for name, check in known.items() if check.blocks}
+    if not shown and (not known or len(known) < len(found)):
+        return None
+    shown = shown or known
+    # The one that was made first says how long all of it is known.
+    oldest = min(shown.values(), key=lambda check: check.time_millis)
+    findings = (
+        replace(finding, rule=f"{name}{_OF_TABLE}{finding.rule}")
+        for name, check in shown.items()
+        for finding in check.report.findings
+    )
+    return HeadCheck(
+        judged=tuple(head for check in shown.values() for head in check.judged),
+        target=target,
+        is_of_source=any(check.is_of_source for check in shown.values()),
+        report=GateReport(digest="", findings=tuple(findings)),
+        job=oldest.job,
+        time_millis=oldest.time_millis,
+    )
 
 
 def checks_of_heads(

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final, assert_never
 
 from branch_console.diff.rows.row_figure import RowFigure, add_up
+from branch_console.errors import ErrorKind
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
 from branch_console.merge.catalog.catalog_report import outcome_words
 from branch_console.merge.catalog.catalog_steps import StepKind
@@ -21,11 +22,13 @@ from branch_console.merge.policy_draft import (
     with_kind_rule_in,
     with_object_choice,
 )
+from branch_console_app.models.branches.head_checks import HeadCheck
 from branch_console_app.models.merge.merge_state import (
     MergeAction,
     MergeStanding,
     MergeState,
     NextStep,
+    blocked_by,
 )
 from branch_console_app.models.parts.wording import (
     code,
@@ -182,7 +185,11 @@ class MergeCounts:
 
 
 def catalog_merge_state(
-    plan: CatalogMergePlan, *, settled: int, seen: str | None = None
+    plan: CatalogMergePlan,
+    *,
+    settled: int,
+    seen: str | None = None,
+    check: HeadCheck | None = None,
 ) -> MergeState:
     """Judge a merge of the catalog.
 
@@ -190,8 +197,19 @@ def catalog_merge_state(
         plan: The plan with all decisions.
         settled: How many conflicts were decided on.
         seen: The id of the plan that was shown, where a person has stayed on the page.
+        check: The result of the quality rules for this merge; None if it is not known.
     """
     standing = _standing(plan, settled=settled, seen=seen)
+    if check is not None and check.blocks and _STEPS.get(standing) is NextStep.MERGE:
+        return MergeState(
+            standing=MergeStanding.GATE_RED,
+            sentence=blocked_by(check.report.blocking, plan.target),
+            detail=f"{code(plan.target)} is unchanged.",
+            primary=MergeAction(step=NextStep.VIEW_JOB, label="View job"),
+            secondary=MergeAction(step=NextStep.OVERRIDE, label="Override…"),
+            kind=ErrorKind.GATE_FAILED,
+            job_id=check.job,
+        )
     step = _STEPS.get(standing)
     return MergeState(
         standing=standing,

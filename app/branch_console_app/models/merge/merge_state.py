@@ -21,6 +21,7 @@ from branch_console.merge.plan import (
 )
 from branch_console.quality.findings import GateVerdict, RuleFinding
 from branch_console.quality.rules import share_text
+from branch_console_app.models.branches.head_checks import rule_words
 from branch_console_app.models.jobs.cut_off import cut_off_words
 from branch_console_app.models.jobs.step_words import step_words, while_words
 from branch_console_app.models.jobs.target_words import message_and_target, target_words
@@ -660,7 +661,7 @@ def _red(
     override = MergeAction(step=NextStep.OVERRIDE, label="Override…")
     return MergeState(
         standing=MergeStanding.GATE_RED,
-        sentence=_blocked_by(blocking, target)
+        sentence=blocked_by(blocking, target)
         if blocking
         else "Blocked by the quality rules of the table.",
         detail=f"{code(target)} is unchanged.",
@@ -671,14 +672,17 @@ def _red(
     )
 
 
-def _blocked_by(blocking: tuple[RuleFinding, ...], target: str) -> str:
+def blocked_by(blocking: tuple[RuleFinding, ...], target: str) -> str:
+    """Say which rule blocks a merge into a target, and by how many rows, in Markdown."""
     first, others = blocking[0], len(blocking) - 1
     more = f" {plural(others, 'more rule blocks', 'more rules block')} it, too." if others else ""
+    rule = prose(rule_words(first.rule))
     if first.verdict == GateVerdict.NOT_EVALUATED or first.failures is None:
-        return f"Blocked by rule {code(first.rule)}: {plain(first.said)}{more}"
+        return f"Blocked by rule {rule}: {plain(first.said)}{more}"
     of = "" if first.rows is None else f" of {full_count(first.rows)}"
     before = first.failures_before
-    rows = "row" if first.failures == 1 else "rows"
+    is_one = first.failures == 1
+    rows = "row" if is_one and first.rows is None else "rows"
     share = then = ""
     if first.allowed is not None and first.rows:
         now = share_text(first.failures, first.rows).strip(" ()")
@@ -686,8 +690,8 @@ def _blocked_by(blocking: tuple[RuleFinding, ...], target: str) -> str:
         then = share_text(before or 0, first.rows_before or 0)
     today = "" if before is None else f"; {full_count(before)}{then} on {code(target)} today"
     return (
-        f"Blocked by rule {code(first.rule)}: {full_count(first.failures)}{of} {rows} of the "
-        f"result fail it{share}{today}.{_where(first, target)}{more}"
+        f"Blocked by rule {rule}: {full_count(first.failures)}{of} {rows} of the result "
+        f"{'fails' if is_one else 'fail'} it{share}{today}.{_where(first, target)}{more}"
     )
 
 

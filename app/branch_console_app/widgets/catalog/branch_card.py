@@ -6,12 +6,13 @@ from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.procedures.browse.catalog_values import CatalogBranchItem, CatalogBranchStanding
 from branch_console.procedures.browse.page_values import Health
 from branch_console_app import state
+from branch_console_app.models.branches.head_checks import HeadCheck
 from branch_console_app.models.catalog.lanes import lane_of
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import age, code, count, plain, plural, prose
 from branch_console_app.state import PageName
-from branch_console_app.widgets.branches.branch_card import files_badge, standing_badge
+from branch_console_app.widgets.branches.branch_card import check_badge, files_badge, standing_badge
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.dialogs import offer
 
@@ -47,13 +48,24 @@ def standing_sentence(branch: CatalogBranchStanding) -> str:
     return f"{here}; {there}."
 
 
-def show_catalog_card(branch: CatalogBranchStanding, place: Location) -> None:
-    """Draw the card of a branch, with the step that comes next as its one primary button."""
+def show_catalog_card(
+    branch: CatalogBranchStanding, place: Location, check: HeadCheck | None = None
+) -> None:
+    """Draw the card of a branch, with the step that comes next as its one primary button.
+
+    Args:
+        branch: The branch.
+        place: The location of the page.
+        check: The result of the quality rules for its merge into main; None if it is not known.
+    """
     item = branch.item
     with st.container(border=True, key="card-catalog-branch"):
         st.markdown(f"##### {code(item.name)}")
         files = files_badge(health_of(item), subject="files")
         st.markdown(f"{standing_badge(lane_of(branch))} {files}")
+        if check is not None:
+            checked = f":gray[checked {age(check.time_millis, state.now_millis())}]"
+            st.markdown(f"{check_badge(check, check.sentence)} {checked}")
         if item.error is not None:
             st.error(f"{prose(item.error.message)} {code(item.error.kind)}")
         else:

@@ -8,6 +8,7 @@ from branch_console.merge.catalog.catalog_report import did_words
 from branch_console.merge.catalog.object_merge import ObjectKind
 from branch_console.procedures.call.consequence import Preview
 from branch_console_app import reads, state
+from branch_console_app.models.branches.head_checks import HeadCheck, table_and_rule
 from branch_console_app.models.merge.catalog_merge import (
     MergedObjectLine,
     ObjectVerdict,
@@ -24,8 +25,8 @@ _PER_PAGE = 25
 _OPEN = "cm_open"
 _OBJECT = Column(label="Database or table", weight=2.2)
 _VERDICT = Column(label="Verdict", weight=1.3)
-_WHAT = Column(label="What becomes of it", weight=4.2)
-_CELLS = Column(label="Rule", weight=1.6)
+_WHAT = Column(label="What becomes of it", weight=4.8)
+_CELLS = Column(label="Merge rule", weight=1.2)
 _COLUMNS = (_OBJECT, _VERDICT, _WHAT, _CELLS)
 _BADGES = {
     ObjectVerdict.BLOCKED: ":red-badge[✕ blocked]",
@@ -35,14 +36,22 @@ _BADGES = {
     ObjectVerdict.NOTHING: ":gray-badge[○ stays]",
 }
 
+_FAILS = ":red-badge[✕ rule fails]"
 
-def show_merged_objects(plan: CatalogMergePlan, preview: Preview) -> None:
+
+def show_merged_objects(
+    plan: CatalogMergePlan, preview: Preview, check: HeadCheck | None = None
+) -> None:
     """Draw a line an object, blocked ones first; one of them is open, as the address says.
 
     Args:
         plan: The merge.
         preview: The preview of its command.
+        check: The result of the quality rules for this merge; None if it is not known.
     """
+    failing = (
+        set() if check is None else {table_and_rule(each.rule)[0] for each in check.report.blocking}
+    )
     lines = object_lines(plan)
     listed = rows.row_list("merged-objects")
     visible = rows.page_of_rows("cm_p", len(lines), _PER_PAGE)
@@ -51,13 +60,13 @@ def show_merged_objects(plan: CatalogMergePlan, preview: Preview) -> None:
         rows.head("merged-objects", _COLUMNS)
         for number, line in enumerate(lines[visible]):
             is_open = line.merged.id == opened
-            _show_line(number, line, is_open=is_open)
+            _show_line(number, line, is_open=is_open, fails=line.merged.merged_name in failing)
             if is_open:
                 with st.container(border=True, key="card-object"):
                     _show_opened(line, preview)
 
 
-def _show_line(number: int, line: MergedObjectLine, *, is_open: bool) -> None:
+def _show_line(number: int, line: MergedObjectLine, *, is_open: bool, fails: bool) -> None:
     merged = line.merged
     key = f"merged-{number}"
     cells = dict(zip(_COLUMNS, rows.row(key, _COLUMNS, is_selected=is_open), strict=True))
@@ -68,7 +77,7 @@ def _show_line(number: int, line: MergedObjectLine, *, is_open: bool) -> None:
             help="Close it" if is_open else "Show what both branches did to it",
             on_click=state.set_parameter, args=(_OPEN, None if is_open else merged.id),
         )  # fmt: skip
-    rows.text(cells[_VERDICT], _VERDICT, _BADGES[line.verdict])
+    rows.text(cells[_VERDICT], _VERDICT, _FAILS if fails else _BADGES[line.verdict])
     rows.text(cells[_WHAT], _WHAT, plain(line.sentence))
     rule = ", ".join(code(each) for each in line.cells)
     rows.text(cells[_CELLS], _CELLS, rule or rows.NOTHING)

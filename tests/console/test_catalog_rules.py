@@ -1,0 +1,166 @@
+"""What quality rules found for the merge of a catalog branch, on its card and on its merge page."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from branch_console.errors import ErrorKind, NotFound, Refused
+from branch_console.jobs.progress import JobState, JobView
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
+from branch_console.sql.answer import Answer
+from branch_console_app.services import Services
+from tests.console.pages import Console, Page, settings
+from tests.console.pretend import job
+from tests.support.catalog_warehouse import CatalogWarehouse
+from tests.unit.procedures.test_catalog_gate import Counting, rules
+from tests.unit.procedures.test_catalog_merge_run import TABLES, write
+
+BLOCKED = "merge into `main` is blocked by `seat` of `air.planes`"
+MERGE = {"of": "catalog", "source": "dev"}
+
+
+class Keeping(Counting):
+    """Keeps what it found, as a worker does."""
+
+    def __init__(self, broken: dict[str, int]) -> None:
+        super().__init__(broken)
+        self.answers: dict[str, Answer] = {}
+
+    def keep(self, operation_id: str, answer: Answer) -> None:
+        self.answers[operation_id] = answer
+
+
+class JudgedServices(Services):
+    """The real services of a warehouse on disk, after one job that rules have stopped."""
+
+    has_answers = True  # type: ignore[assignment]
+
+    @cached_property
+    def sent(self) -> list[Mapping[str, Argument]]:
+        return []
+
+    @cached_property
+    def answers(self) -> dict[str, Answer]:
+        return {}
+
+    @cached_property
+    def calls(self) -> dict[str, ProcedureCall]:
+        return {}
+
+    def answer(self, job_id: str, *, most: int | None = None) -> Answer:
+        if job_id not in self.answers:
+            raise NotFound("It is not kept.", kind=ErrorKind.FILE_NOT_FOUND)
+        return self.answers[job_id]
+
+    def call_of_job(self, job_id: str) -> ProcedureCall:
+        return self.calls[job_id]
+
+    def jobs(self, *, limit: int = 100, offset: int = 0) -> tuple[JobView, ...]:
+        return tuple(
+            replace(
+                job(key, state=JobState.REFUSED, name=call.name, table="",
+                    error=ErrorKind.GATE_FAILED),
+                arguments=call.arguments,
+            )
+            for key, call in self.calls.items()
+        )  # fmt: skip
+
+    def job(self, job_id: str) -> JobView:
+        raise NotFound(f"There is no job {job_id!r}.", kind=ErrorKind.OPERATION_NOT_FOUND)
+
+    def start(
+        self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None
+    ) -> str:
+        self.sent.append(arguments)
+        return operation_id or ""
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> CatalogWarehouse:
+    """Main, and a branch dev that changed two of three tables, of which each has a rule."""
+    found = CatalogWarehouse(tmp_path / "warehouse")
+    found.create()
+    for name in TABLES:
+        write(found, name, 2)
+    for name, rule in (("air.flights", "number"), ("air.planes", "seat"), ("lab.notes", "page")):
+        rules(found, name, rule)
+    return found
+
+
+@pytest.fixture
+def console(made: CatalogWarehouse, tmp_path: Path) -> Console:
+    """The console after a merge of dev that the rule of one table has stopped."""
+    services, engine = JudgedServices(settings(tmp_path)), Keeping({"air.planes": 3})
+    call = made.call("merge_catalog_branch", branch="dev")
+    with pytest.raises(Refused):
+        run_call(made.warehouse, engine, call, InlineStages())
+    services.answers.update(engine.answers)
+    services.calls[call.operation_id] = call
+    return Console(services)  # type: ignore[arg-type]
+
+
+def opened(console: Console) -> tuple[Page, Page]:
+    return console.open("catalog"), console.open("merge", **MERGE)
+
+
+def test_the_rule_that_stopped_a_merge_is_told_before_the_next_one(console: Console) -> None:
+    card, merge = opened(console)
+    assert BLOCKED in card.text
+    assert "✕ blocked" in card.text
+    assert (
+        "**Blocked by rule `seat` of `air.planes`: 3 of 10 rows of the result fail it; 0 on `main` "
+        "today.**" in merge.text
+    )
+    assert not merge.has_button("merge-catalog")
+    assert "✕ rule fails" in merge.text
+    ((_, query),) = [each for each in merge.links() if each[0] == "View job"]
+    assert "id=" in query
+
+
+def test_an_operator_merges_despite_the_rule_with_a_reason(console: Console) -> None:
+    page = console.open("merge", **MERGE).click("merge-override")
+    run = page.at.button(key="run-merge_catalog_branch")
+    assert (run.label, run.disabled) == ("Merge despite failing rules", True)
+    page.at.text_input(key="gate-reason").set_value("Known, see 41")
+    page.run().click("run-merge_catalog_branch")
+    (sent,) = console.services.sent
+    assert sent["override_gate"] == "Known, see 41"  # type: ignore[call-overload]
+
+
+def test_a_commit_on_either_side_makes_it_say_nothing(
+    console: Console, made: CatalogWarehouse
+) -> None:
+    made.commit("air.planes", 2, "main")
+    for page in opened(console):
+        assert "locked by" not in page.text
+        assert "rule fails" not in page.text
+
+
+def test_what_happens_to_another_table_takes_nothing_back(
+    console: Console, made: CatalogWarehouse
+) -> None:
+    made.commit("air.flights", 3, "dev")
+    card, merge = opened(console)
+    assert BLOCKED in card.text
+    assert "Blocked by rule `seat`" in merge.text
+
+
+def test_other_rules_make_it_say_nothing(console: Console, made: CatalogWarehouse) -> None:
+    rules(made, "air.planes", "legroom")
+    for page in opened(console):
+        assert "locked by" not in page.text
+
+
+def test_a_rule_is_not_said_to_pass_before_all_tables_were_judged(
+    console: Console, made: CatalogWarehouse
+) -> None:
+    # Only the table that passed was judged at the heads that there are.
+    made.commit("air.planes", 3, "dev")
+    for page in opened(console):
+        assert "passes the quality rules" not in page.text
+        assert "locked by" not in page.text
