@@ -9,11 +9,6 @@ from typing import TYPE_CHECKING, Final
 from branch_console.errors import ErrorKind, PaimonError
 from branch_console.format.identifier import BRANCH_MARK, MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobState, JobView
-from branch_console.operations.catalog_requests import MergeCatalogRequest
-from branch_console.procedures.browse.catalog_values import (
-    CatalogBranchStanding,
-    CatalogOverview,
-)
 from branch_console.procedures.browse.page_values import BranchItem
 from branch_console.quality.findings import GateReport, RuleFinding, findings_of
 from branch_console.quality.rules import RuleSet
@@ -32,6 +27,11 @@ from branch_console_app.models.branches.head_checks import (
 from branch_console_app.models.merge.gate_run import GateRun, SoughtMerge
 
 if TYPE_CHECKING:
+    from branch_console.operations.catalog_requests import MergeCatalogRequest
+    from branch_console.procedures.browse.catalog_values import (
+        CatalogBranchStanding,
+        CatalogOverview,
+    )
     from branch_console_app.services import Services
 
 _JOBS_LOOKED_AT: Final = 200

@@ -23,6 +23,7 @@ from branch_console_app.cli.output import (
     print_line,
     print_rows,
 )
+from branch_console_app.judged_heads import JudgementReads, read_catalog_checks
 
 if TYPE_CHECKING:
     from branch_console.procedures.catalog.browse_catalog import ChangedObject
@@ -48,12 +49,6 @@ _SHOWN: Final = 100
 @catalog.command("list")
 def list_branches(warehouse: WarehouseOption = None, as_json: JsonOption = False) -> None:
     """List the branches of the catalog, with what each holds and how much of it changed."""
-    # Who asks for help, or for another command, does not wait for what reads rules and jobs.
-    from branch_console_app.judged_heads import (  # noqa: PLC0415
-        JudgementReads,
-        read_catalog_checks,
-    )
-
     services = open_services(warehouse)
     found = services.catalog_branches()
     checks = read_catalog_checks(JudgementReads.of(services), services.catalog_overview)
