@@ -27,6 +27,7 @@ from branch_console_app.models.parts.wording import (
     code,
     count,
     cut_at_word,
+    one_line,
     plain,
     plural,
     prose,
@@ -282,7 +283,7 @@ def _show_row(number: int, line: TableLine, place: Location) -> None:
     with cells[_TABLE]:
         label = f":gray[{plain(name.database)}.]{plain(shortened(name.table, 36))}"
         comment = item.comment if item else None
-        state.link(PageName.TABLE, label, target, help=plain(comment or "") or None)
+        state.link(PageName.TABLE, label, target, help=plain(one_line(comment or "")) or None)
     if item is None:
         return
     now = state.now_millis()

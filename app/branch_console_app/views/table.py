@@ -21,6 +21,7 @@ from branch_console_app.models.parts.wording import (
     code,
     count,
     full_count,
+    one_line,
     plain,
     plural,
     shortened,
@@ -52,7 +53,7 @@ def show() -> None:
     identifier, summary = picked
     show_table_header(identifier, summary, PageName.TABLE)
     if summary.schema.comment:
-        st.caption(plain(summary.schema.comment))
+        st.caption(plain(one_line(summary.schema.comment)))
     tabs = st.tabs(_TABS, key="t_tab", on_change="rerun", bind="query-params")
     draws = (_show_summary, _show_files, _show_options, _show_consumers, _show_events)
     for tab, draw in zip(tabs, draws, strict=True):

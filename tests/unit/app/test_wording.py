@@ -147,6 +147,12 @@ def test_a_name_in_quotes_is_not_cut(text: str, length: int, shown: str) -> None
     assert wording.cut_at_word(text, length) == shown
 
 
+def test_a_text_of_several_lines_is_one_line_and_not_endless() -> None:
+    assert wording.one_line("# Flights\r\n\n  from *one* source\n") == "# Flights from *one* source"
+    assert wording.one_line("word " * 200).endswith("word …")
+    assert len(wording.one_line("word " * 200)) <= 400
+
+
 def test_lists_of_names_end_with_a_count() -> None:
     assert wording.listed([]) == ""
     assert wording.listed(["a"]) == "a"

@@ -14,6 +14,7 @@ MINUS: Final = "\N{MINUS SIGN}"
 NOT_READ: Final = "\N{EN DASH}"
 _FULL_UP_TO: Final = 999_999
 _ID_LENGTH: Final = 8
+_LONGEST_LINE: Final = 400
 _SHORT_UNITS: Final = ((1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M"))
 _BYTE_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _AGES: Final = (
@@ -216,6 +217,11 @@ def cut_at_word(text: str, length: int) -> str:
     quoted = (each.span() for each in _IN_QUOTES.finditer(text))
     end = next((first for first, last in quoted if 0 < first < end < last), end)
     return f"{text[:end].rstrip()} …"
+
+
+def one_line(text: str) -> str:
+    """Write a text of several lines, such as the comment of a table, as one that is not endless."""
+    return cut_at_word(" ".join(text.split()), _LONGEST_LINE)
 
 
 def listed(names: list[str], most: int = 3) -> str:
