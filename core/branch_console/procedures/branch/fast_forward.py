@@ -8,7 +8,7 @@ from branch_console.diff.fast_forward import ForwardDecision, Verdict, plan_forw
 from branch_console.diff.file_safety import FileSafety
 from branch_console.errors import ErrorKind, InvalidInput, Refused
 from branch_console.format.identifier import MAIN_BRANCH, Identifier, rescue_name
-from branch_console.format.journals.history import FORWARD_JOURNAL, HistoryCopy, HistoryJournal
+from branch_console.format.journals.history import FORWARD_JOURNAL, HistoryJournal
 from branch_console.format.journals.terms import OperationJournal
 from branch_console.format.journals.written import WrittenRows
 from branch_console.format.kept_elsewhere import Act
@@ -20,7 +20,7 @@ from branch_console.procedures.call.verify_files import arriving_files
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.branch_histories import (
     before_replacing,
-    inherited_by,
+    copy_of_move,
     read_histories,
     schema_id_after,
     tags_before,
@@ -170,7 +170,9 @@ def journal_of_forward(
     target: FileStoreTable, plan: ForwardDecision, safety: FileSafety, operation_id: str
 ) -> HistoryJournal:
     """Return the journal of an operation that moves a branch to the head of another one."""
-    copy = _copy_of(plan, operation_id)
+    removed = plan.would_remove
+    rescue = None if removed.is_empty else rescue_name(operation_id)
+    copy = copy_of_move(plan, removed, rescue)
     source = target.on(plan.source)
     sharing = journal_of_sharing(safety, source, operation_id, (plan.source, plan.target))
     return HistoryJournal(
@@ -199,28 +201,6 @@ def files_to_forward(planned: PlannedForward) -> pa.Table:
 def _sides(planned: PlannedForward, _: WrittenRows) -> StatesToJudge:
     plan = planned.decision
     return sides_of_forward(planned.table, planned.table.on(plan.source), plan.id)
-
-
-def _copy_of(plan: ForwardDecision, operation_id: str) -> HistoryCopy:
-    """Turn the decision into files to copy and, where it is forced, files to take away."""
-    source, target = plan.source_head, plan.target_head
-    removed = plan.would_remove
-    return HistoryCopy(
-        source=plan.source,
-        target=plan.target,
-        expected_head=None if target is None else target.identity,
-        expected_head_id=None if target is None else target.id,
-        new_head=None if source is None else source.identity,
-        new_head_id=None if source is None else source.id,
-        schema_ids=plan.arrives.schema_ids,
-        tags=tuple(tag.name for tag in plan.arrives.tags),
-        snapshot_ids=tuple(snapshot.id for snapshot in plan.arrives.snapshots),
-        inherited=inherited_by(plan.arrives),
-        remove_snapshot_ids=tuple(snapshot.id for snapshot in removed.snapshots),
-        remove_schema_ids=removed.schema_ids,
-        remove_tags=tuple(tag.name for tag in removed.tags),
-        rescue_branch=rescue_name(operation_id) if not removed.is_empty else None,
-    )
 
 
 def _nothing_to_do(warehouse: Warehouse, call: ProcedureCall, plan: ForwardDecision) -> Receipt:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from branch_console.diff.replacement import Replacement, plan_replacement
 from branch_console.errors import ErrorKind
 from branch_console.format.identifier import MAIN_BRANCH, RESCUE_PREFIX, rescue_name
-from branch_console.format.journals.history import REPLACE_JOURNAL, HistoryCopy, HistoryJournal
+from branch_console.format.journals.history import REPLACE_JOURNAL, HistoryJournal
 from branch_console.format.kept_elsewhere import Act
 from branch_console.operations.branch_requests import ReplaceMainRequest
 from branch_console.procedures.branch.drop_branch import existing_branch, open_operations
@@ -23,7 +23,7 @@ from branch_console.procedures.call.verify_files import arriving_files
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.branch_histories import (
     before_replacing,
-    inherited_by,
+    copy_of_move,
     read_histories,
     schema_id_after,
 )
@@ -57,7 +57,7 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> PlannedRepla
     branch = existing_branch(table, asked.branch, "replaced by itself")
     theirs, ours = read_histories(branch, table)
     plan = plan_replacement(table.identifier.table_name, theirs, before_replacing(table, ours))
-    copy = _copy_of(plan, call)
+    copy = copy_of_move(plan, plan.removes, rescue_name(call.operation_id))
     sharing = forward_safety(branch, table, plan.arrives, plan.removes)
     consequences = [
         *owner_blocks(table.ledger.whole(), MAIN_BRANCH, call.actor),
@@ -122,23 +122,3 @@ REPLACE_MAIN = Procedure(
     finish=finish_history_transfer,
     files_to_verify=files_for_main,
 )
-
-
-def _copy_of(plan: Replacement, call: ProcedureCall) -> HistoryCopy:
-    source, target, removed = plan.source_head, plan.target_head, plan.removes
-    return HistoryCopy(
-        source=plan.source,
-        target=plan.target,
-        expected_head=None if target is None else target.identity,
-        expected_head_id=None if target is None else target.id,
-        new_head=None if source is None else source.identity,
-        new_head_id=None if source is None else source.id,
-        schema_ids=plan.arrives.schema_ids,
-        tags=tuple(tag.name for tag in plan.arrives.tags),
-        snapshot_ids=tuple(snapshot.id for snapshot in plan.arrives.snapshots),
-        inherited=inherited_by(plan.arrives),
-        remove_snapshot_ids=tuple(snapshot.id for snapshot in removed.snapshots),
-        remove_schema_ids=removed.schema_ids,
-        remove_tags=tuple(tag.name for tag in removed.tags),
-        rescue_branch=rescue_name(call.operation_id),
-    )

@@ -3,7 +3,14 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from branch_console.diff.history_move import Arrivals, BranchHistory, is_relation_known
+from branch_console.diff.fast_forward import ForwardDecision
+from branch_console.diff.history_move import (
+    Arrivals,
+    BranchHistory,
+    Removals,
+    is_relation_known,
+)
+from branch_console.diff.replacement import Replacement
 from branch_console.format.journals.history import HistoryCopy, InheritedSnapshot
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.procedures.history.common_history import BranchPath, find_common_history
@@ -69,7 +76,36 @@ def _with_inherited(history: BranchHistory, side: BranchPath, root: Snapshot) ->
     )
 
 
-def inherited_by(arrives: Arrivals) -> tuple[InheritedSnapshot, ...]:
+def copy_of_move(
+    move: ForwardDecision | Replacement, removes: Removals, rescue_branch: str | None
+) -> HistoryCopy:
+    """Return what the journal of a move of history says: files to copy, files to remove first.
+
+    Args:
+        move: The decided fast-forward or replacement.
+        removes: What leaves the target before.
+        rescue_branch: The branch that keeps it; None if nothing leaves.
+    """
+    source, target = move.source_head, move.target_head
+    return HistoryCopy(
+        source=move.source,
+        target=move.target,
+        expected_head=None if target is None else target.identity,
+        expected_head_id=None if target is None else target.id,
+        new_head=None if source is None else source.identity,
+        new_head_id=None if source is None else source.id,
+        schema_ids=move.arrives.schema_ids,
+        tags=tuple(tag.name for tag in move.arrives.tags),
+        snapshot_ids=tuple(snapshot.id for snapshot in move.arrives.snapshots),
+        inherited=_inherited_by(move.arrives),
+        remove_snapshot_ids=tuple(snapshot.id for snapshot in removes.snapshots),
+        remove_schema_ids=removes.schema_ids,
+        remove_tags=tuple(tag.name for tag in removes.tags),
+        rescue_branch=rescue_branch,
+    )
+
+
+def _inherited_by(arrives: Arrivals) -> tuple[InheritedSnapshot, ...]:
     """Name what arrives from a branch that the source was made from, for the journal."""
     return tuple(
         InheritedSnapshot(branch=arrives.listed_on[each.id], id=each.id, identity=each.identity)
