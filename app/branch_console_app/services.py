@@ -392,8 +392,8 @@ class Services(TableLists):
         from branch_console.procedures.run.procedure import decide
         from branch_console_app.models.maintenance.dry_runs import DryRun
 
-        verbs = {each.name: each for each in (EXPIRE_SNAPSHOTS, REMOVE_ORPHAN_FILES)}
-        planned = decide(verbs[name], self.warehouse, self.call(name, arguments, "preview"))
+        procedures = {each.name: each for each in (EXPIRE_SNAPSHOTS, REMOVE_ORPHAN_FILES)}
+        planned = decide(procedures[name], self.warehouse, self.call(name, arguments, "preview"))
         assert planned.dry_run is not None, name
         return DryRun(preview=planned.preview, lines=planned.dry_run)
 

@@ -42,7 +42,7 @@ from branch_console.procedures.call.permissions import Role, check_role
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, InlineStages, Stages
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.catalog.catalog_operation import run_catalog_verb
+from branch_console.procedures.catalog.catalog_operation import run_catalog_procedure
 from branch_console.procedures.demo_marker import MARKER
 from branch_console.procedures.registry import CATALOG_PROCEDURES
 from branch_console.quality.rule_file import rule_path
@@ -290,7 +290,7 @@ class _Bench:
         self._run(create_branch, "create_branch", arguments)
 
     def catalog_branch(self, name: str, *, tables: Sequence[str], reason: str, owner: str) -> None:
-        create = partial(run_catalog_verb, CATALOG_PROCEDURES["create_catalog_branch"])
+        create = partial(run_catalog_procedure, CATALOG_PROCEDURES["create_catalog_branch"])
         arguments: dict[str, Argument] = {
             "branch": name,
             "tables": ",".join(tables),

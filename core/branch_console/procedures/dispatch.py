@@ -1,4 +1,4 @@
-"""The verbs by their names, as a ProcedureCall knows them."""
+"""The procedures by their names, as a ProcedureCall knows them."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,7 +13,7 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import RowEngine
 from branch_console.procedures.call.stages import Stages
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.catalog.catalog_operation import run_catalog_verb
+from branch_console.procedures.catalog.catalog_operation import run_catalog_procedure
 from branch_console.procedures.compare.check_rules import check_rules
 from branch_console.procedures.compare.count_rows import COUNT_ROWS, count_rows
 from branch_console.procedures.compare.quality import COMPARE_QUALITY, compare_quality
@@ -40,8 +40,8 @@ from branch_console.sql.writes import WriteKind
 CallRunner: TypeAlias = Callable[[Warehouse, RowEngine, ProcedureCall, Stages], Receipt]
 
 
-def _runner(verb: Procedure[Any, Any], *, is_dry: bool = False) -> CallRunner:
-    return partial(run_procedure, verb, is_dry=is_dry)
+def _runner(procedure: Procedure[Any, Any], *, is_dry: bool = False) -> CallRunner:
+    return partial(run_procedure, procedure, is_dry=is_dry)
 
 
 RUNNERS: Final[Mapping[str, CallRunner]] = MappingProxyType(
@@ -62,8 +62,11 @@ RUNNERS: Final[Mapping[str, CallRunner]] = MappingProxyType(
         **{str(kind): run_table_statement for kind in TableStatementKind},
         "recover": recover,
         "set_policy": set_policy,
-        **{name: _runner(verb) for name, verb in PROCEDURES.items()},
-        **{name: partial(run_catalog_verb, verb) for name, verb in CATALOG_PROCEDURES.items()},
+        **{name: _runner(procedure) for name, procedure in PROCEDURES.items()},
+        **{
+            name: partial(run_catalog_procedure, procedure)
+            for name, procedure in CATALOG_PROCEDURES.items()
+        },
     }
 )
 
@@ -76,12 +79,12 @@ def run_call(warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages:
     """
     of_catalog = find_catalog_procedure(call)
     if of_catalog is not None:
-        return run_catalog_verb(of_catalog, warehouse, rows, call, stages)
-    procedure = RUNNERS.get(call.name)
-    if procedure is None:
+        return run_catalog_procedure(of_catalog, warehouse, rows, call, stages)
+    runner = RUNNERS.get(call.name)
+    if runner is None:
         raise InvalidInput(
             f"There is no procedure {call.name!r}. There are {', '.join(sorted(RUNNERS))}.",
             kind=ErrorKind.INVALID_NAME,
             procedure=call.name,
         )
-    return procedure(warehouse, rows, call, stages)
+    return runner(warehouse, rows, call, stages)

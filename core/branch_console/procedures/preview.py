@@ -31,15 +31,15 @@ def preview_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
     of_catalog = find_catalog_procedure(call)
     if of_catalog is not None:
         return _preview_of(of_catalog.plan(warehouse, call))
-    verb = PROCEDURES.get(call.name)
-    if verb is None:
+    procedure = PROCEDURES.get(call.name)
+    if procedure is None:
         known = ", ".join(sorted({*PROCEDURES, *CATALOG_PROCEDURES, "create_branch"}))
         raise InvalidInput(
             f"There is no preview of {call.name!r}. There are previews of {known}.",
             kind=ErrorKind.INVALID_NAME,
             procedure=call.name,
         )
-    return _preview_of(decide(verb, warehouse, call))
+    return _preview_of(decide(procedure, warehouse, call))
 
 
 def _preview_of(planned: PlannedOperation | CatalogPlan) -> Preview:

@@ -39,7 +39,7 @@ from branch_console.procedures.registry import JOURNALLED_BY_CATALOG, PROCEDURES
 from branch_console.procedures.run.all_tables import all_tables
 from branch_console.procedures.run.dry_run_results import forget_old_results, names_kept
 from branch_console.procedures.run.open_operation import FRESH_MILLIS, OpenOperation, Operation
-from branch_console.procedures.run.procedure import finish_verb
+from branch_console.procedures.run.procedure import finish_procedure
 from branch_console.procedures.run.written_rows import names_of_rows, rows_of_journal
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -264,7 +264,7 @@ def _finish(operation: Operation) -> End:
             # Of rows that nobody was shown no end is kept.
             return End(ending=Ending.ROLLED_BACK, time_millis=warehouse.clock(), message=text)
         case name if name in PROCEDURES:
-            finish_verb(PROCEDURES[name], operation)
+            finish_procedure(PROCEDURES[name], operation)
         case _:
             raise _unknown(operation)
     return _end_of(operation)
@@ -298,10 +298,10 @@ def _end_as_partial(warehouse: Warehouse, operation_id: str, actor: str) -> Reco
 
 
 def _finish_of_catalog(operation: CatalogOperation) -> End:
-    verb = JOURNALLED_BY_CATALOG.get(operation.intent.procedure)
-    if verb is None:
+    procedure = JOURNALLED_BY_CATALOG.get(operation.intent.procedure)
+    if procedure is None:
         raise _unknown(operation)
-    finish_verb(verb, operation)
+    finish_procedure(procedure, operation)
     return _end_of(operation)
 
 

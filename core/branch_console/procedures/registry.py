@@ -1,4 +1,4 @@
-"""The verbs of the lifecycle by their names."""
+"""The procedures of the lifecycle by their names."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -25,7 +25,7 @@ from branch_console.procedures.branch.tags import CREATE_TAG, DELETE_TAG, REPLAC
 from branch_console.procedures.branch.warn_branch import WARN_BRANCH
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.catalog.add import ADD_TO_CATALOG_BRANCH
-from branch_console.procedures.catalog.catalog_operation import CatalogVerb
+from branch_console.procedures.catalog.catalog_operation import CatalogProcedure
 from branch_console.procedures.catalog.create import CREATE_CATALOG_BRANCH
 from branch_console.procedures.catalog.database_statement import (
     CREATE_DATABASE,
@@ -97,7 +97,7 @@ _ALL: Final = (
 )
 
 PROCEDURES: Final[Mapping[str, Procedure[Any, Any]]] = MappingProxyType(
-    {verb.name: verb for verb in _ALL}
+    {procedure.name: procedure for procedure in _ALL}
 )
 
 _OF_CATALOG: Final = (
@@ -114,18 +114,21 @@ _OF_CATALOG: Final = (
     DROP_TABLE,
 )
 
-CATALOG_PROCEDURES: Final[Mapping[str, CatalogVerb[Any]]] = MappingProxyType(
-    {verb.name: verb for verb in _OF_CATALOG}
+CATALOG_PROCEDURES: Final[Mapping[str, CatalogProcedure[Any]]] = MappingProxyType(
+    {procedure.name: procedure for procedure in _OF_CATALOG}
 )
 """The procedures on databases, and on tables as objects of the catalog."""
 
-JOURNALLED_BY_CATALOG: Final[Mapping[str, CatalogVerb[Any]]] = MappingProxyType(
-    {verb.name: verb for verb in (*_OF_CATALOG, CREATE_TABLE, RENAME_TABLE, UNDO_OF_CATALOG)}
+JOURNALLED_BY_CATALOG: Final[Mapping[str, CatalogProcedure[Any]]] = MappingProxyType(
+    {
+        procedure.name: procedure
+        for procedure in (*_OF_CATALOG, CREATE_TABLE, RENAME_TABLE, UNDO_OF_CATALOG)
+    }
 )
-"""The verbs whose journal belongs to the catalog, by their name in an intent."""
+"""The procedures whose journal belongs to the catalog, by their name in an intent."""
 
 
-def find_catalog_procedure(call: ProcedureCall) -> CatalogVerb[Any] | None:
+def find_catalog_procedure(call: ProcedureCall) -> CatalogProcedure[Any] | None:
     """Return the procedure of a call that changes objects of the catalog, None for others.
 
     An undo without a table is of an operation of the catalog.

@@ -23,7 +23,7 @@ class Intent:
     """The record of a planned operation, written before its first change.
 
     Attributes:
-        procedure: The verb, which has a codec for `plan`.
+        procedure: Its name, which has a codec for `plan`.
         branch: The branch that changes.
         time_millis: When it was written, by the clock of its writer.
         event_millis: The time of its event, which is later than that of every event before.

@@ -1,4 +1,4 @@
-"""The plan of a fast-forward as the preview that all verbs have."""
+"""The plan of a fast-forward as the preview that all procedures have."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

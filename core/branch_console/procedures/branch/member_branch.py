@@ -21,7 +21,7 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.permissions import Role, check_role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import finish_verb
+from branch_console.procedures.run.procedure import finish_procedure
 from branch_console.storage.table_paths import BASE_TAG_PREFIX, TablePaths
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.pinned_table import PinnedTable
@@ -165,7 +165,7 @@ def _put_away_another(
         codec=DROP_JOURNAL,
         journal=planned.journal,
     )
-    finish_verb(DROP_BRANCH, operation)
+    finish_procedure(DROP_BRANCH, operation)
 
 
 def _operation_id(operation_id: str, branch: str, member: str) -> str:

@@ -27,7 +27,7 @@ class _StoredArguments(dict[str, Argument]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcedureCall:
-    """A verb with its arguments, said by somebody; raises InvalidInput for arguments it lacks.
+    """A procedure with its arguments, said by somebody; raises InvalidInput for arguments it lacks.
 
     Attributes:
         name: The procedure, as `branch_console.procedures.dispatch` knows it.

@@ -1,4 +1,4 @@
-"""Looking at the data files that a verb makes readable, before it does."""
+"""Looking at the data files that a procedure makes readable, before it does."""
 
 import pyarrow as pa
 import pyarrow.compute as pc

@@ -1,4 +1,4 @@
-"""Verbs on tables whose metadata others keep too: refused, or an operator leaves those out.
+"""Procedures on tables whose metadata others keep too: refused, or an operator leaves those out.
 
 `without_callbacks` of a call holds the operator's reason; the ledger keeps it.
 """

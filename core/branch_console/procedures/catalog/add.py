@@ -38,7 +38,7 @@ from branch_console.procedures.catalog.branch_change import is_made, publish_ver
 from branch_console.procedures.catalog.catalog_operation import (
     CatalogOperation,
     CatalogPlan,
-    CatalogVerb,
+    CatalogProcedure,
 )
 from branch_console.procedures.catalog.database_words import nothing_to_do
 from branch_console.procedures.catalog.fork import (
@@ -285,7 +285,7 @@ def _not_dropped(changed: Mapping[str, Change | None]) -> dict[str, Change]:
     return {key: each for key, each in changed.items() if each is not None}
 
 
-ADD_TO_CATALOG_BRANCH: Final = CatalogVerb(
+ADD_TO_CATALOG_BRANCH: Final = CatalogProcedure(
     name="add_to_catalog_branch",
     what="add to a branch of the catalog",
     doing="Adding to the branch of the catalog.",

@@ -22,7 +22,7 @@ from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.open_operation import OpenOperation, begin_intent
-from branch_console.procedures.run.procedure import finish_verb
+from branch_console.procedures.run.procedure import finish_procedure
 from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.storage.catalog_paths import CatalogPaths
 
@@ -91,7 +91,7 @@ class CatalogPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogVerb(Generic[J]):
+class CatalogProcedure(Generic[J]):
     """A procedure on objects of the catalog.
 
     Attributes:
@@ -115,12 +115,13 @@ class CatalogVerb(Generic[J]):
     finish: Callable[[CatalogOperation, J], Receipt]
     note: Callable[[Warehouse, ProcedureCall, CatalogPlan], CatalogPlan] | None = None
     run: (
-        Callable[["CatalogVerb[J]", Warehouse, RowEngine, ProcedureCall, Stages], Receipt] | None
+        Callable[["CatalogProcedure[J]", Warehouse, RowEngine, ProcedureCall, Stages], Receipt]
+        | None
     ) = None
 
 
-def run_catalog_verb(
-    verb: CatalogVerb[Any],
+def run_catalog_procedure(
+    procedure: CatalogProcedure[Any],
     warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
@@ -133,39 +134,41 @@ def run_catalog_verb(
         Refused: Something stands in the way, or the preview is another one by now.
         CommitConflict: Somebody else came in between.
     """
-    if verb.run is not None:
-        return verb.run(verb, warehouse, rows, call, stages)
+    if procedure.run is not None:
+        return procedure.run(procedure, warehouse, rows, call, stages)
 
     def work(_: Progress) -> Facts:
-        return {"receipt": _carry_out(verb, warehouse, call).to_json()}
+        return {"receipt": _carry_out(procedure, warehouse, call).to_json()}
 
-    named = verb.name.replace("_", " ")
-    facts = stages.run(named, work, message=verb.doing, publishes=True)
+    named = procedure.name.replace("_", " ")
+    facts = stages.run(named, work, message=procedure.doing, publishes=True)
     return Receipt.from_json(str(facts["receipt"]))
 
 
-def _carry_out(verb: CatalogVerb[Any], warehouse: Warehouse, call: ProcedureCall) -> Receipt:
+def _carry_out(
+    procedure: CatalogProcedure[Any], warehouse: Warehouse, call: ProcedureCall
+) -> Receipt:
     warehouse.check_writable()
     operation = CatalogOperation.find(warehouse, call.operation_id)
     if operation is None:
-        planned = verb.plan(warehouse, call)
-        check_role(call.role, planned.preview.role, verb.what)
+        planned = procedure.plan(warehouse, call)
+        check_role(call.role, planned.preview.role, procedure.what)
         if planned.earlier_receipt is not None:
             return planned.earlier_receipt
         planned.preview.raise_unless_runnable(call.agreement.plan_id)
-        if verb.note is not None:
-            planned = verb.note(warehouse, call, planned)
-        named = replace(call, name=verb.name)
+        if procedure.note is not None:
+            planned = procedure.note(warehouse, call, planned)
+        named = replace(call, name=procedure.name)
         operation = CatalogOperation.begin(
-            warehouse, named, branch=planned.branch, codec=verb.codec, journal=planned.journal
+            warehouse, named, branch=planned.branch, codec=procedure.codec, journal=planned.journal
         )
-    if operation.intent.procedure != verb.name:
+    if operation.intent.procedure != procedure.name:
         raise InvalidInput(
             f"Operation {call.operation_id} is a {operation.intent.procedure} already. Use an id "
             "of its own for each operation.",
             operation_id=call.operation_id,
         )
-    return finish_verb(verb, operation)
+    return finish_procedure(procedure, operation)
 
 
 def complete(operation: CatalogOperation, kind: LineageKind, *notes: str) -> Receipt:

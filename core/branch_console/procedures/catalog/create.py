@@ -40,7 +40,7 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import (
     CatalogOperation,
     CatalogPlan,
-    CatalogVerb,
+    CatalogProcedure,
 )
 from branch_console.procedures.catalog.fork import (
     CatalogFork,
@@ -309,7 +309,7 @@ def _event(operation: CatalogOperation, version: CatalogVersion) -> LineageEvent
     return event_of(operation, LineageKind.FORKED, receipt)
 
 
-CREATE_CATALOG_BRANCH: Final = CatalogVerb(
+CREATE_CATALOG_BRANCH: Final = CatalogProcedure(
     name="create_catalog_branch",
     what="make a branch of the catalog",
     doing="Making the branch of the catalog.",

@@ -21,7 +21,7 @@ from branch_console.procedures.catalog.branch_change import finish_change
 from branch_console.procedures.catalog.catalog_operation import (
     CatalogOperation,
     CatalogPlan,
-    CatalogVerb,
+    CatalogProcedure,
 )
 
 _Plan = Callable[[Warehouse, ProcedureCall], CatalogPlan]
@@ -51,7 +51,7 @@ def either_finish(on_main: _Finish, on_branch: _Finish = finish_change) -> _Fini
     return finish
 
 
-CREATE_DATABASE: Final = CatalogVerb(
+CREATE_DATABASE: Final = CatalogProcedure(
     name="create_database",
     what="create databases",
     doing="Creating the database.",
@@ -59,7 +59,7 @@ CREATE_DATABASE: Final = CatalogVerb(
     codec=CREATE_DATABASE_JOURNAL,
     finish=either_finish(main_databases.finish_creation, branch_databases.finish_creation),
 )
-DROP_DATABASE: Final = CatalogVerb(
+DROP_DATABASE: Final = CatalogProcedure(
     name="drop_database",
     what="drop databases",
     doing="Dropping the database.",
@@ -67,7 +67,7 @@ DROP_DATABASE: Final = CatalogVerb(
     codec=DROP_DATABASE_JOURNAL,
     finish=either_finish(main_databases.finish_drop),
 )
-RENAME_DATABASE: Final = CatalogVerb(
+RENAME_DATABASE: Final = CatalogProcedure(
     name="rename_database",
     what="rename databases",
     doing="Renaming the database.",
@@ -75,7 +75,7 @@ RENAME_DATABASE: Final = CatalogVerb(
     codec=RENAME_DATABASE_JOURNAL,
     finish=either_finish(main_databases.finish_rename),
 )
-SET_DATABASE_PROPERTIES: Final = CatalogVerb(
+SET_DATABASE_PROPERTIES: Final = CatalogProcedure(
     name="set_database_properties",
     what="change databases",
     doing="Changing properties of the database.",

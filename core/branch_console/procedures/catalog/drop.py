@@ -36,7 +36,7 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import (
     CatalogOperation,
     CatalogPlan,
-    CatalogVerb,
+    CatalogProcedure,
 )
 from branch_console.procedures.catalog.held_tables import readers_of
 from branch_console.procedures.catalog.left_behind import (
@@ -49,7 +49,7 @@ from branch_console.procedures.catalog.left_behind import (
     unneeded_tags,
 )
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import PlannedOperation, finish_verb
+from branch_console.procedures.run.procedure import PlannedOperation, finish_procedure
 from branch_console.procedures.run.receipts import event_of
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -284,7 +284,7 @@ def _drop_member(
             codec=DROP_JOURNAL,
             journal=planned.journal,
         )
-    return finish_verb(DROP_BRANCH, operation)
+    return finish_procedure(DROP_BRANCH, operation)
 
 
 def _finish_cut_off(operation: CatalogOperation, table: OwnTable) -> None:
@@ -298,7 +298,7 @@ def _finish_cut_off(operation: CatalogOperation, table: OwnTable) -> None:
     drop_id = drop_of_member(operation.intent.operation_id, table.id)
     of_table = Operation.find(warehouse, opened, drop_id)
     if of_table is not None:
-        finish_verb(DROP_BRANCH, of_table)
+        finish_procedure(DROP_BRANCH, of_table)
 
 
 def _end_branch(operation: CatalogOperation, version: CatalogVersion) -> None:
@@ -329,7 +329,7 @@ def _call_of(operation: CatalogOperation) -> ProcedureCall:
     )
 
 
-DROP_CATALOG_BRANCH: Final = CatalogVerb(
+DROP_CATALOG_BRANCH: Final = CatalogProcedure(
     name="drop_catalog_branch",
     what="drop a branch of the catalog",
     doing="Dropping the branch of the catalog.",

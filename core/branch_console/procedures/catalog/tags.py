@@ -44,7 +44,7 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import (
     CatalogOperation,
     CatalogPlan,
-    CatalogVerb,
+    CatalogProcedure,
 )
 from branch_console.procedures.catalog.create import check_catalog_kind
 from branch_console.procedures.catalog.fork import (
@@ -275,7 +275,7 @@ def _remove_table_tags(warehouse: Warehouse, tag: CatalogTag) -> int:
     return removed
 
 
-CREATE_CATALOG_TAG: Final = CatalogVerb(
+CREATE_CATALOG_TAG: Final = CatalogProcedure(
     name="create_catalog_tag",
     what="make a tag of the catalog",
     doing="Tagging the tables of the catalog.",
@@ -284,7 +284,7 @@ CREATE_CATALOG_TAG: Final = CatalogVerb(
     finish=finish_catalog_tag,
     note=note_tagged,
 )
-DELETE_CATALOG_TAG: Final = CatalogVerb(
+DELETE_CATALOG_TAG: Final = CatalogProcedure(
     name="delete_catalog_tag",
     what="delete a tag of the catalog",
     doing="Deleting the tag of the catalog.",

@@ -31,7 +31,7 @@ from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.verify_files import verify
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.catalog.catalog_operation import CatalogOperation, CatalogVerb
+from branch_console.procedures.catalog.catalog_operation import CatalogOperation, CatalogProcedure
 from branch_console.procedures.catalog.states import note_main
 from branch_console.procedures.catalog_merge.merge_catalog import (
     plan_catalog_merge_call,
@@ -57,7 +57,7 @@ from branch_console.procedures.merge.inputs import DecidedMerge
 from branch_console.procedures.merge.merge_branch import files_of_merge
 from branch_console.procedures.merge.merge_kind import MergeKind
 from branch_console.procedures.merge.reconcile_rows import settle_rows_of
-from branch_console.procedures.run.procedure import finish_operation, finish_verb
+from branch_console.procedures.run.procedure import finish_operation, finish_procedure
 from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.procedures.run.receipts import number_of
 from branch_console.procedures.run.runner import MOST_PLANS
@@ -66,14 +66,14 @@ from branch_console.table.file_checks import FILES_TO_VERIFY
 
 
 def run_catalog_merge(
-    verb: CatalogVerb[CatalogMergeJournal],
+    procedure: CatalogProcedure[CatalogMergeJournal],
     warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
     stages: Stages,
 ) -> Receipt:
-    """Run a merge of the catalog to its receipt; raises as `run_catalog_verb` does."""
-    run = _Run(verb, warehouse, rows, replace(call, name=verb.name), stages)
+    """Run a merge of the catalog to its receipt; raises as `run_catalog_procedure` does."""
+    run = _Run(procedure, warehouse, rows, replace(call, name=procedure.name), stages)
     if call.agreement.plan_again:
         return run.publish_planning_again()
     return run.publish(call.agreement.plan_id)
@@ -85,13 +85,13 @@ _MOVED: Final = (ErrorKind.HEAD_MOVED, ErrorKind.COMMIT_CONFLICT)
 class _Run:
     def __init__(
         self,
-        verb: CatalogVerb[CatalogMergeJournal],
+        procedure: CatalogProcedure[CatalogMergeJournal],
         warehouse: Warehouse,
         rows: RowEngine,
         call: ProcedureCall,
         stages: Stages,
     ) -> None:
-        self._verb = verb
+        self._procedure = procedure
         self._warehouse = warehouse
         self._rows = rows
         self._call = call
@@ -184,9 +184,9 @@ class _Run:
             )
             judged = _judged(found)
         facts = self._stages.run(
-            self._verb.name.replace("_", " "),
+            self._procedure.name.replace("_", " "),
             lambda progress: self._carry_out(plan_id, written, judged, files, progress),
-            message=self._verb.doing,
+            message=self._procedure.doing,
             publishes=True,
         )
         return Receipt.from_json(str(facts["receipt"]))
@@ -203,7 +203,7 @@ class _Run:
 
     def _plan(self, agreed: str | None) -> PlannedCatalogMerge:
         planned = plan_catalog_merge_call(self._warehouse, self._call)
-        check_role(self._call.role, planned.preview.role, self._verb.what)
+        check_role(self._call.role, planned.preview.role, self._procedure.what)
         if planned.earlier_receipt is None:
             planned.preview.raise_unless_runnable(agreed)
         self._known = planned
@@ -293,13 +293,13 @@ class _Run:
         warehouse.check_writable()
         operation = CatalogOperation.find(warehouse, call.operation_id)
         if operation is not None:
-            if operation.intent.procedure != self._verb.name:
+            if operation.intent.procedure != self._procedure.name:
                 raise InvalidInput(
                     f"Operation {call.operation_id} is a {operation.intent.procedure} already. Use "
                     "an id of its own for each operation.",
                     operation_id=call.operation_id,
                 )
-            return {"receipt": finish_verb(self._verb, operation).to_json()}
+            return {"receipt": finish_procedure(self._procedure, operation).to_json()}
         known = self._known
         try:
             planned = self._plan(plan_id)
@@ -384,7 +384,7 @@ def _judged(facts: Facts) -> dict[str, JudgedResult]:
     return {key: JUDGED_RESULT.decode(raw.get(key, dict)) for key in facts}
 
 
-MERGE_CATALOG: Final = CatalogVerb(
+MERGE_CATALOG: Final = CatalogProcedure(
     name=MergeCatalogRequest.procedure,
     what="merge a branch of the catalog",
     doing="Merging.",

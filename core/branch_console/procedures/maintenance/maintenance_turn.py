@@ -1,4 +1,4 @@
-"""The turn of a verb that takes names or files from a table: its plan, its claim and its end.
+"""The turn of a procedure that takes names or files from a table: its plan, its claim and its end.
 
 One operation of a table at a time retires names, brings them back or removes files.
 """
@@ -23,10 +23,10 @@ from branch_console.table.file_store_table import FileStoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlannedTurn(PlannedOperation):
-    """The plan of a verb that takes names or files from a table.
+    """The plan of a procedure that takes names or files from a table.
 
     Attributes:
-        dry_run: The plan line by line; None for verbs that take only a few things.
+        dry_run: The plan line by line; None for procedures that take only a few things.
     """
 
     dry_run: ExpiryDryRun | CleaningDryRun | None = None
@@ -41,11 +41,11 @@ def planned_turn(
     now_millis: int,
     dry_run: ExpiryDryRun | CleaningDryRun | None = None,
 ) -> PlannedTurn:
-    """Return the plan of a verb that takes names or files from a table.
+    """Return the plan of a procedure that takes names or files from a table.
 
     Args:
         call: The call.
-        table: The table on the branch that the verb reads.
+        table: The table on the branch that the procedure reads.
         preview: The consequences.
         journal: Everything that finishing needs; None if nothing is due. That is no error: the
             receipt says what stays.

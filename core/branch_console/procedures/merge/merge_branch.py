@@ -231,7 +231,7 @@ def files_of_merge(merge: DecidedMerge) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def _verb(kind: MergeKind, what: str, doing: str) -> Procedure[PlannedMerge, AnyMergeJournal]:
+def _procedure(kind: MergeKind, what: str, doing: str) -> Procedure[PlannedMerge, AnyMergeJournal]:
     return Procedure(
         name=str(kind),
         what=what,
@@ -248,9 +248,9 @@ def _verb(kind: MergeKind, what: str, doing: str) -> Procedure[PlannedMerge, Any
     )
 
 
-MERGE_BRANCH = _verb(MergeKind.MERGE, "merge a branch", "Merging.")
-CHERRY_PICK = _verb(MergeKind.CHERRY_PICK, "pick a snapshot", "Picking the snapshot.")
-REVERT = _verb(MergeKind.REVERT, "revert a snapshot", "Reverting.")
+MERGE_BRANCH = _procedure(MergeKind.MERGE, "merge a branch", "Merging.")
+CHERRY_PICK = _procedure(MergeKind.CHERRY_PICK, "pick a snapshot", "Picking the snapshot.")
+REVERT = _procedure(MergeKind.REVERT, "revert a snapshot", "Reverting.")
 
 
 def _kept(spec: MergeSpec) -> tuple[str, ...]:

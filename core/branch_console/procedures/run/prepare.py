@@ -104,18 +104,18 @@ class AgreedConflicts:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VerbRun(Generic[P]):
-    """The inputs of a run of a verb.
+    """The inputs of a run of a procedure.
 
     Attributes:
-        verb: The procedure.
+        procedure: The procedure.
         warehouse: The warehouse of the table.
         rows: The engine that reads and writes rows.
-        call: The arguments, under the verb's own name.
+        call: The arguments, under the procedure's own name.
         stages: The runner of the stages.
         is_dry: Whether the run ends before anything is published, and keeps the staged result.
     """
 
-    verb: Procedure[P, Any]
+    procedure: Procedure[P, Any]
     warehouse: Warehouse
     rows: RowEngine
     call: ProcedureCall
@@ -149,7 +149,7 @@ def _kept_from(facts: Facts) -> _Kept | None:
 
 
 class Preparation(Generic[P]):
-    """The stages of one plan of a verb that come before it changes anything."""
+    """The stages of one plan of a procedure that come before it changes anything."""
 
     def __init__(
         self, run: VerbRun[P], agreed: str | None, decided: AgreedConflicts | None
@@ -162,7 +162,7 @@ class Preparation(Generic[P]):
 
     def run(self) -> Prepared:
         """Decide, verify the added files, and stage the rows to publish."""
-        arriving = self._run.verb.files_to_verify
+        arriving = self._run.procedure.files_to_verify
         if arriving is None:
             return Prepared(plan_id=self._agreed)
         checked = self._run.stages.run(
@@ -210,7 +210,7 @@ class Preparation(Generic[P]):
         with warehouse.deciding() as deciding:
             if find_operation(deciding, call) is not None:
                 return {}
-            planned = plan_checked(self._run.verb, deciding, call, self._agreed)
+            planned = plan_checked(self._run.procedure, deciding, call, self._agreed)
         self._known = planned
         if planned.earlier_receipt is not None:
             return {"receipt": planned.earlier_receipt.to_json()}
@@ -218,10 +218,10 @@ class Preparation(Generic[P]):
         facts: dict[str, object] = {"plan_id": plan_id}
         if planned.heads is not None:
             facts[HEADS] = planned.heads
-        digest = None if self._run.verb.gate is None else rules_digest(call, planned.rules)
+        digest = None if self._run.procedure.gate is None else rules_digest(call, planned.rules)
         if digest is not None:
             facts["rules"] = digest
-        if self._run.verb.rows is not None and has_result(warehouse, planned.table, plan_id):
+        if self._run.procedure.rows is not None and has_result(warehouse, planned.table, plan_id):
             facts["staged"] = True
         if self._run.is_dry:
             head = planned.table.head()
@@ -267,7 +267,7 @@ class Preparation(Generic[P]):
         """
         if self._known is None:
             with self._run.warehouse.deciding() as deciding:
-                self._known = self._run.verb.plan(deciding, self._run.call)
+                self._known = self._run.procedure.plan(deciding, self._run.call)
             found = self._known.preview.plan_id
             if self._known.earlier_receipt is None and found != plan_id:
                 raise another_plan(self._known, "since the run began")
@@ -278,7 +278,7 @@ class Preparation(Generic[P]):
         return {"files": verify(self._run.rows, files, self._run.call.table, progress)}
 
     def _compare_rows(self, plan_id: str) -> WrittenRows:
-        compare = self._run.verb.rows
+        compare = self._run.procedure.rows
         if compare is None:
             return NOTHING_WRITTEN
 
@@ -307,7 +307,7 @@ class Preparation(Generic[P]):
         self, plan_id: str, written: WrittenRows, kept: JudgedResult | None, rules: str | None
     ) -> JudgedResult | None:
         """Have the result judged; where it may not be published, what was written for it goes."""
-        gate = self._run.verb.gate
+        gate = self._run.procedure.gate
         if rules is None or gate is None:
             return None
         if kept is not None and kept.digest == rules:
@@ -344,7 +344,7 @@ class Preparation(Generic[P]):
 
     def discard(self, written: WrittenRows) -> None:
         """Remove rows that were written for nothing."""
-        withdraw = self._run.verb.discard
+        withdraw = self._run.procedure.discard
         # What an earlier dry run keeps is not for this one to remove.
         is_own = written.staged_rows is not None or not self._run.is_dry
         if written != NOTHING_WRITTEN and is_own and withdraw is not None:

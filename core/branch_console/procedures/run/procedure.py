@@ -1,4 +1,4 @@
-"""The parts of every verb: a plan that changes nothing, and a finish that can be repeated.
+"""The parts of every procedure: a plan that changes nothing, and a finish that can be repeated.
 
 The plan is made from the table and written to the journal; the finish reads only the journal. So a
 preview, a run, a repeated click and a recovery all do the same thing.
@@ -41,10 +41,10 @@ from branch_console.table.file_store_table import FileStoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlannedOperation:
-    """The decision of a verb: the consequences for people, the journal for the machine.
+    """The decision of a procedure: the consequences for people, the journal for the machine.
 
     Attributes:
-        table: The table, on the branch that the verb reads.
+        table: The table, on the branch that the procedure reads.
         branch: The branch that changes.
         journal: Everything that finishing needs; empty if nothing can run.
         earlier_receipt: The receipt, if an earlier operation did all this.
@@ -72,7 +72,7 @@ J = TypeVar("J")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Procedure(Generic[P, J]):
-    """One verb.
+    """A procedure on one table.
 
     What it planned is passed to all functions that run before its end, so that nobody plans again.
 
@@ -114,7 +114,7 @@ class Procedure(Generic[P, J]):
 
 
 class _Ends(Protocol[Ended_contra, J]):
-    """The end of a verb, be it one on a table or on objects of the catalog."""
+    """The end of a procedure, be it one on a table or on objects of the catalog."""
 
     @property
     def codec(self) -> Codec[J]: ...
@@ -123,18 +123,20 @@ class _Ends(Protocol[Ended_contra, J]):
     def finish(self) -> Callable[[Ended_contra, J], Receipt]: ...
 
 
-def finish_verb(verb: _Ends[AnOperation, J], operation: AnOperation) -> Receipt:
+def finish_procedure(procedure: _Ends[AnOperation, J], operation: AnOperation) -> Receipt:
     """Carry out the journal of an operation, or return its earlier receipt.
 
     Raises:
         CommitConflict: Another writer came in between, now or when it was tried first.
         FormatError: What it set out to do cannot be read.
     """
-    return finish_operation(lambda held: verb.finish(held, held.read(verb.codec)), operation)
+    return finish_operation(
+        lambda held: procedure.finish(held, held.read(procedure.codec)), operation
+    )
 
 
 def finish_operation(finish: Callable[[AnOperation], Receipt], operation: AnOperation) -> Receipt:
-    """Carry out the journal of an operation, or return its receipt; raises as `finish_verb`."""
+    """Carry out a journal, or return the earlier receipt; raises as `finish_procedure` does."""
     with operation.held() as held:
         ended, done = held.end_unless_stopped(), held.receipt()
         if done is not None:
@@ -159,21 +161,24 @@ def table_of(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
 
 
 def decide(
-    verb: Procedure[P, Any], warehouse: Warehouse, call: ProcedureCall, earlier: P | None = None
+    procedure: Procedure[P, Any],
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    earlier: P | None = None,
 ) -> P:
-    """Decide, also on what Paimon would do for others; raises as the plan of the verb does.
+    """Decide, also on what Paimon would do for others; raises as the plan of the procedure does.
 
     Args:
-        verb: The procedure.
+        procedure: The procedure.
         warehouse: The warehouse of the table.
         call: Its arguments.
         earlier: What this very run has planned before.
     """
     with warehouse.deciding(None if earlier is None else earlier.table) as deciding:
-        if earlier is None or verb.plan_on is None:
-            planned = verb.plan(deciding, call)
+        if earlier is None or procedure.plan_on is None:
+            planned = procedure.plan(deciding, call)
         else:
-            planned = verb.plan_on(deciding, call, earlier)
+            planned = procedure.plan_on(deciding, call, earlier)
         if planned.earlier_receipt is not None or not planned.preview.can_run:
             return planned
         if planned.act is Act.COMMIT:
@@ -203,7 +208,7 @@ def _left_out(warehouse: Warehouse, planned: PlannedOperation) -> tuple[KeptElse
 
 
 def plan_checked(
-    verb: Procedure[P, Any],
+    procedure: Procedure[P, Any],
     warehouse: Warehouse,
     call: ProcedureCall,
     agreed: str | None,
@@ -215,8 +220,8 @@ def plan_checked(
         NotAllowed: The role does not reach.
         Refused: Something stands in the way, or the preview is another one by now.
     """
-    planned = decide(verb, warehouse, call, earlier)
-    check_role(call.role, planned.preview.role, verb.what)
+    planned = decide(procedure, warehouse, call, earlier)
+    check_role(call.role, planned.preview.role, procedure.what)
     if planned.earlier_receipt is None:
         planned.preview.raise_unless_runnable(agreed)
     return planned

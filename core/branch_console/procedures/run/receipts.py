@@ -1,4 +1,4 @@
-"""Events and receipts, as the verbs of the lifecycle write them."""
+"""Events and receipts, as the procedures of the lifecycle write them."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Running a verb: what is looked at and staged first, then one stage that changes something.
+"""Running a procedure: what is looked at and staged first, then one stage that changes something.
 
 A dry run is the same way, up to that stage: what it staged is kept, and published as it is by the
 run that finds nothing moved.
@@ -34,7 +34,7 @@ from branch_console.procedures.run.procedure import (
     Procedure,
     check_rows,
     find_operation,
-    finish_verb,
+    finish_procedure,
     plan_checked,
 )
 from branch_console.procedures.run.quality_gate import gate_journal
@@ -52,7 +52,7 @@ _MOVED: Final = (ErrorKind.HEAD_MOVED, ErrorKind.COMMIT_CONFLICT)
 
 
 def run_procedure(
-    verb: Procedure[P, Any],
+    procedure: Procedure[P, Any],
     warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
@@ -60,10 +60,10 @@ def run_procedure(
     *,
     is_dry: bool = False,
 ) -> Receipt:
-    """Run a verb to its receipt; a call that ran before returns the receipt of then.
+    """Run a procedure to its receipt; a call that ran before returns the receipt of then.
 
     Args:
-        verb: The procedure.
+        procedure: The procedure.
         warehouse: The warehouse of the table.
         rows: Looks at rows and writes them.
         call: Its arguments; of a dry run under any name.
@@ -76,10 +76,10 @@ def run_procedure(
         CommitConflict: Another writer came in between; nothing of it is lost.
     """
     given = VerbRun(
-        verb=verb,
+        procedure=procedure,
         warehouse=warehouse,
         rows=rows,
-        call=replace(call, name=verb.name),
+        call=replace(call, name=procedure.name),
         stages=stages,
         is_dry=is_dry,
     )
@@ -88,8 +88,8 @@ def run_procedure(
         if is_dry:
             return run.try_out(call)
         wait = call.agreement.wait_millis
-        if verb.decisions is not None and call.agreement.plan_again:
-            return run.publish_planning_again(verb.decisions, wait)
+        if procedure.decisions is not None and call.agreement.plan_again:
+            return run.publish_planning_again(procedure.decisions, wait)
         if wait is not None:
             return run.publish_within(wait)
         return run.publish(call.agreement.plan_id)
@@ -113,7 +113,7 @@ class _Patience:
 
 
 class _Runner(Generic[P]):
-    """Takes one run of a verb through its stages."""
+    """Takes one run of a procedure through its stages."""
 
     def __init__(self, run: VerbRun[P]) -> None:
         self._run = run
@@ -158,9 +158,9 @@ class _Runner(Generic[P]):
             # What was staged is published as it was planned, wherever the branches are by then.
             self._keep_to(staged.heads)
         facts = self._run.stages.run(
-            self._run.verb.stage or self._run.verb.name.replace("_", " "),
+            self._run.procedure.stage or self._run.procedure.name.replace("_", " "),
             lambda progress: self._carry_out(staging, staged, progress),
-            message=self._run.verb.doing,
+            message=self._run.procedure.doing,
             publishes=True,
         )
         return Receipt.from_json(str(facts["receipt"]))
@@ -304,10 +304,10 @@ class _Runner(Generic[P]):
                 return planned.earlier_receipt
             found = self._begun(planned, journal, staged)
         if staged.written != NOTHING_WRITTEN:
-            rows = rows_of_journal(found.read(self._run.verb.codec))
+            rows = rows_of_journal(found.read(self._run.procedure.codec))
             target = found.table.on_listed(found.intent.branch)
             hand_over_staged_rows(warehouse, call, target, staged.written, rows)
-        return finish_verb(self._run.verb, replace(found, progress=progress))
+        return finish_procedure(self._run.procedure, replace(found, progress=progress))
 
     def _plan_to_run(
         self, deciding: Warehouse, staging: Preparation[P], staged: Prepared
@@ -315,10 +315,12 @@ class _Runner(Generic[P]):
         """Decide once more; a plan with its journal. What is refused leaves no rows behind."""
         call = self._run.call
         try:
-            planned = plan_checked(self._run.verb, deciding, call, staged.plan_id, staging.planned)
+            planned = plan_checked(
+                self._run.procedure, deciding, call, staged.plan_id, staging.planned
+            )
             check_rows(planned, staged.written)
             journal = planned.journal
-            if self._run.verb.gate is not None and planned.earlier_receipt is None:
+            if self._run.procedure.gate is not None and planned.earlier_receipt is None:
                 plan_id = planned.preview.plan_id
                 journal = gate_journal(call, plan_id, journal, staged.judged, planned.rules)
         except PaimonError:
@@ -335,7 +337,7 @@ class _Runner(Generic[P]):
             planned.table,
             call,
             branch=planned.branch,
-            codec=self._run.verb.codec,
+            codec=self._run.procedure.codec,
             journal=replace(
                 _with_rows(journal, staged.written),
                 files_verified=staged.files_verified,

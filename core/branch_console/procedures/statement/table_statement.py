@@ -51,8 +51,8 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog import branch_tables
 from branch_console.procedures.catalog.catalog_operation import (
     CatalogPlan,
-    CatalogVerb,
-    run_catalog_verb,
+    CatalogProcedure,
+    run_catalog_procedure,
 )
 from branch_console.procedures.catalog.database_statement import either_finish
 from branch_console.procedures.catalog.database_words import (
@@ -126,11 +126,11 @@ def run_table_statement(
     """
     statement, branch = _statement_of(call)
     if statement.kind is TableStatementKind.DROP:
-        return run_catalog_verb(DROP_TABLE, warehouse, rows, call, stages)
+        return run_catalog_procedure(DROP_TABLE, warehouse, rows, call, stages)
     if statement.to is not None:
-        return run_catalog_verb(RENAME_TABLE, warehouse, rows, call, stages)
+        return run_catalog_procedure(RENAME_TABLE, warehouse, rows, call, stages)
     if statement.kind is TableStatementKind.CREATE and _seen(warehouse, statement, branch):
-        return run_catalog_verb(CREATE_TABLE, warehouse, rows, call, stages)
+        return run_catalog_procedure(CREATE_TABLE, warehouse, rows, call, stages)
 
     def work(_: object) -> Facts:
         warehouse.check_writable()
@@ -335,7 +335,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     return plan_table_rename(warehouse, call, source, target)
 
 
-CREATE_TABLE: Final = CatalogVerb(
+CREATE_TABLE: Final = CatalogProcedure(
     name=str(TableStatementKind.CREATE),
     what="create tables",
     doing="Creating the table.",
@@ -345,7 +345,7 @@ CREATE_TABLE: Final = CatalogVerb(
 )
 """On a catalog branch; on main a table is one file, which needs no journal."""
 
-DROP_TABLE: Final = CatalogVerb(
+DROP_TABLE: Final = CatalogProcedure(
     name=str(TableStatementKind.DROP),
     what="drop tables",
     doing="Dropping the table.",
@@ -353,7 +353,7 @@ DROP_TABLE: Final = CatalogVerb(
     codec=DROP_TABLE_JOURNAL,
     finish=either_finish(finish_table_drop),
 )
-RENAME_TABLE: Final = CatalogVerb(
+RENAME_TABLE: Final = CatalogProcedure(
     name="rename_table",
     what="alter tables",
     doing="Renaming the table.",

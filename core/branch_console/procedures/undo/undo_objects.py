@@ -73,7 +73,7 @@ from branch_console.procedures.catalog.branch_change import (
 from branch_console.procedures.catalog.catalog_operation import (
     CatalogOperation,
     CatalogPlan,
-    CatalogVerb,
+    CatalogProcedure,
     paths_of,
 )
 from branch_console.procedures.catalog.database_words import (
@@ -187,7 +187,7 @@ def finish_undo(operation: CatalogOperation, journal: UndoObjectJournal) -> Rece
         operation.journal.release(claim, own)
 
 
-UNDO_OF_CATALOG: Final = CatalogVerb(
+UNDO_OF_CATALOG: Final = CatalogProcedure(
     name="undo",
     what="undo this operation",
     doing="Taking the operation back.",
