@@ -32,7 +32,7 @@ from branch_console.jobs.kept_diffs import KeptDiff
 from branch_console.jobs.progress import JobView, WorkerView
 from branch_console.merge.catalog.merged_part import MergedPart
 from branch_console.merge.known_rows import StagedFigures
-from branch_console.merge.plan import FastForwardPlan, conflicts_of
+from branch_console.merge.plan import FastForwardPlan, ThreeWayPlan, conflicts_of
 from branch_console.merge.policy_draft import PolicyDraft
 from branch_console.merge.reapply_policy import reapply_policy
 from branch_console.procedures.browse.branch_files import BranchFolder
@@ -596,6 +596,11 @@ def row_conflicts(identifier: Identifier, plan_id: str) -> pa.Table | None:
 def staged_figures(identifier: Identifier, plan_id: str) -> StagedFigures | None:
     """Return the counts of the result that a dry run of a plan left; None if none is kept."""
     return get_services().staged_figures(identifier, plan_id)
+
+
+def merged_plan(identifier: Identifier, operation_id: str) -> ThreeWayPlan | None:
+    """Return the plan of a three-way merge that is done; None if it cannot be planned again."""
+    return get_services().merged_plan(identifier, operation_id)
 
 
 def resolution(arguments: Mapping[str, Argument]) -> Resolution:

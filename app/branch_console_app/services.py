@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
     from branch_console.merge.catalog.merged_part import MergedPart
     from branch_console.merge.known_rows import StagedFigures
+    from branch_console.merge.plan import ThreeWayPlan
     from branch_console.merge.policy import Policy
     from branch_console.merge.policy_draft import PolicyDraft
     from branch_console.procedures.browse.branch_files import BranchFolder
@@ -485,6 +486,12 @@ class Services(TableLists):
         from branch_console.procedures.browse.conflicts import read_row_conflicts
 
         return read_row_conflicts(self.warehouse, table, plan_id)
+
+    def merged_plan(self, table: Identifier, operation_id: str) -> ThreeWayPlan | None:
+        """Return the plan of a three-way merge that is done; None if it cannot be planned again."""
+        from branch_console.procedures.merge.merged_plan import find_merged_plan
+
+        return find_merged_plan(self.warehouse, table, operation_id)
 
     def staged_figures(self, table: Identifier, plan_id: str) -> StagedFigures | None:
         """Return the counts of the result that is kept for a plan; None if a merge can use none."""

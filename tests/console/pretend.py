@@ -31,7 +31,7 @@ from branch_console.jobs.progress import JobState, JobStep, JobView, TargetMove,
 from branch_console.merge.catalog.merged_part import MergedPart
 from branch_console.merge.file_moves import BucketMove, FileMoves, MergeRules, Strategy
 from branch_console.merge.known_rows import StagedFigures
-from branch_console.merge.plan import Heads, MergeVerdict, Plan, PlanCost
+from branch_console.merge.plan import Heads, MergeVerdict, Plan, PlanCost, ThreeWayPlan
 from branch_console.merge.policy_draft import PolicyDraft
 from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.browse.branch_files import BranchFile, BranchFolder
@@ -201,6 +201,7 @@ class PretendServices:
     sent: list[ProcedureCall] = field(default_factory=list)
     known_jobs: dict[str, JobView] = field(default_factory=dict)
     receipts: dict[str, Receipt] = field(default_factory=dict)
+    merged_plans: dict[str, ThreeWayPlan] = field(default_factory=dict)
     seen_worker: WorkerView | None = None
     refuses: PaimonError | None = None
     unreachable: PaimonError | None = None
@@ -492,6 +493,9 @@ class PretendServices:
 
     def staged_figures(self, table: Identifier, plan_id: str) -> StagedFigures | None:
         return self.staged
+
+    def merged_plan(self, table: Identifier, operation_id: str) -> ThreeWayPlan | None:
+        return self.merged_plans.get(operation_id)
 
     def discard_result(self, arguments: Mapping[str, Argument], plan_id: str) -> None:
         self.discarded.append(plan_id)

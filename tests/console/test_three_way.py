@@ -526,3 +526,43 @@ def test_an_undo_of_the_merge_page_stays_there_and_says_who_took_the_merge_back(
     page = page.click("merge-review")
     assert not {"merged", "undo"} & set(page.at.query_params)
     assert page.has_button("merge-merge")
+
+
+def _checks(console: Console, **view: str) -> set[str]:
+    """The lines of the checks, without what may be said of their results in other words."""
+    (_, _, text) = bare(console.open("merge", **FIX, tab="checks", **view).text).partition("Checks")
+    names = ("Conflicts:", "Row comparison:", "Quality rules:", "Dry run:", "Merge base:")
+    others = ("started from is kept", "on both sides", "No other job", "you may merge into it")
+    return {each for each in (*names, *others) if each in text}
+
+
+def test_a_merge_that_is_done_has_the_checks_that_it_had_before(tmp_path: Path) -> None:
+    console = planned(air_console(tmp_path), MergeVerdict.CLEAN)
+    services = console.services
+    before = _checks(console)
+    assert {"Conflicts:", "Dry run:", "Merge base:", "on both sides"} <= before
+    console.open("merge", **DIALOG).choose(*PUBLISH).click("run-merge_branch")
+    (merge,) = services.sent
+    done, main = merge.operation_id, services.listed[1].branches["main"].snapshots
+    finding = {
+        "rule": "code", "severity": "block", "asked": "code not null", "verdict": "pass",
+        "said": "Passes.", "examples": [], "partitions": [],
+    }  # fmt: skip
+    services.receipts[done] = replace(
+        receipt(done, main[-2], main[-1]), gate={"verdict": "pass", "findings": [finding]}
+    )
+    services.known_jobs[done] = replace(
+        services.known_jobs[done], state=JobState.DONE, receipt_id=done
+    )
+    plan = services.merges["fix-delays"]
+    assert isinstance(plan, ThreeWayPlan)
+    services.merged_plans[done] = plan
+    planned(console, MergeVerdict.UP_TO_DATE)
+    view = {"merged": f"fix-delays-main:{done}"}
+    assert _checks(console, **view) == before | {"Quality rules:"}
+    text = bare(console.open("merge", **FIX, tab="checks", **view).text)
+    assert "Quality rules: 1 of 1 rule passed on the result, before it was merged." in text
+    assert "Dry run: not done; the merge built and checked its result itself." in text
+    # What is not known any more is left out, and not made up.
+    services.merged_plans.clear()
+    assert "Dry run:" not in _checks(console, **view)

@@ -9,6 +9,7 @@ from typing import Final
 
 from branch_console.diff.health.finding import HazardSeverity
 from branch_console.errors import ErrorKind
+from branch_console.format.journals.written import GateOverride
 from branch_console.jobs.progress import JobState
 from branch_console.merge.conflict import Conflict, ConflictKind
 from branch_console.merge.plan import (
@@ -21,7 +22,7 @@ from branch_console.merge.plan import (
 )
 from branch_console.procedures.browse.page_values import BranchItem, TableSummary
 from branch_console.procedures.call.consequence import Consequence, Weight
-from branch_console.quality.findings import GateVerdict, RuleFinding
+from branch_console.quality.findings import GateVerdict, RuleFinding, findings_of
 from branch_console.quality.rules import RuleSet
 from branch_console_app.models.merge.gate_run import passed_words, stopped_words
 from branch_console_app.models.merge.merge_facts import (
@@ -104,6 +105,9 @@ def checks_of_merge(
         rules: The quality rules of the table; None if it has none.
     """
     plan = decision.plan
+    if state.standing is MergeStanding.DONE and facts.merge is not None:
+        # What is left to plan now is nothing: the checks are those of the plan that was merged.
+        plan = facts.merge.merged or plan
     checks = (
         *checks_of_draft(state, plan, facts, 0 if rules is None else len(rules.rules)),
         *_blocks(decision),
@@ -150,6 +154,8 @@ def checks_of_draft(
         facts: The facts that the verdict depends on.
         rule_count: The quality rules of the table.
     """
+    if state.standing is MergeStanding.DONE and facts.merge is not None:
+        return tuple(_checks_of_done(facts.merge, plan, facts))
     if isinstance(plan, UpToDatePlan | RefusedPlan):
         return ()
     rows = facts.rows or RowsOfMerge.of_plan(plan)
@@ -161,6 +167,43 @@ def checks_of_draft(
         *checks_of_rules(state, rule_count, facts),
         *_dry_run(state, facts, has_rules=bool(rule_count)),
     )
+
+
+def _checks_of_done(merge: MergeAttempt, plan: Plan, facts: MergeFacts) -> Iterator[Check]:
+    """Yield the same conditions of a merge that is done, as they were when it was published."""
+    if merge.merged is not None:
+        number = merge.conflicts or 0
+        settled = f"{plural(number, 'conflict')}, all settled." if number > 1 else "1, settled."
+        yield Check(
+            standing=CheckState.PASSES, name="Conflicts", text=settled if number else "none."
+        )
+        if merge.conflicts is not None or RowsOfMerge.of_plan(plan).is_needed:
+            text = "done for the commits that were merged."
+            yield Check(standing=CheckState.PASSES, name="Row comparison", text=text)
+    yield from _rules_of_done(merge)
+    if merge.merged is not None:
+        tried = merge.tried_millis
+        text = "not done; the merge built and checked its result itself."
+        if tried is not None:
+            text = f"passed, {facts.day_and_hour(tried)}."
+        standing = CheckState.NOT_RUN if tried is None else CheckState.PASSES
+        yield Check(standing=standing, name="Dry run", text=text)
+
+
+def _rules_of_done(merge: MergeAttempt) -> Iterator[Check]:
+    """Yield what the rules found in the result that was published; nothing if none were run."""
+    gate = None if merge.receipt is None else merge.receipt.gate
+    if gate is None:
+        return
+    found = findings_of(gate["findings"])
+    override = GateOverride.of_gate(gate)
+    if override is not None:
+        blocking = tuple(each for each in found if GateVerdict(each.verdict).blocks)
+        rules = listed([code(each.rule) for each in blocking], most=1)
+        text = f"{rules} overridden by {plain(override.actor)}: {plain(override.reason)}"
+        yield Check(standing=CheckState.WARNS, name=RULES, text=text)
+        return
+    yield _ran(f"{passed_words(found)} on the result, before it was merged.", found)
 
 
 def checks_title(checks: Sequence[Check]) -> str:
@@ -223,6 +266,9 @@ def checks_of_rules(state: MergeState, rule_count: int, facts: MergeFacts) -> It
         rule_count: The rules.
         facts: The facts that the verdict depends on.
     """
+    if state.standing is MergeStanding.DONE and facts.merge is not None and facts.merge.receipt:
+        yield from _rules_of_done(facts.merge)
+        return
     if not rule_count or state.standing is MergeStanding.UNDONE:
         return
     name, number, run = RULES, plural(rule_count, "rule"), facts.gate

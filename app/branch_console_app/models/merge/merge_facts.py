@@ -13,7 +13,7 @@ from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.merge.known_rows import STAGED_KEPT_MILLIS, KnownRows, StagedFigures
-from branch_console.merge.plan import Plan, waits_for_rows
+from branch_console.merge.plan import Plan, ThreeWayPlan, waits_for_rows
 from branch_console.merge.resolution import settlement_words
 from branch_console.operations.branch_requests import FastForwardRequest
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
@@ -117,6 +117,9 @@ class MergeAttempt:
         undone: Its undo; None if it was not undone.
         findings: The findings of the rules in its result.
         receipt: Its receipt; None before it is done, or if it cannot be read.
+        merged: The plan of a three-way merge that is done; None if it cannot be planned again.
+        conflicts: How many conflicts of rows it settled; None if no rows had to be compared.
+        tried_millis: When the dry run of its plan passed; None without one on record.
     """
 
     job: JobView
@@ -126,6 +129,9 @@ class MergeAttempt:
     undone: UndoneMerge | None = None
     findings: tuple[RuleFinding, ...] = ()
     receipt: Receipt | None = None
+    merged: ThreeWayPlan | None = None
+    conflicts: int | None = None
+    tried_millis: int | None = None
 
     @property
     def is_at_work(self) -> bool:

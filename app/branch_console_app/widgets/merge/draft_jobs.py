@@ -58,7 +58,27 @@ def merge_of_draft(identifier: Identifier, source: str, target: str) -> MergeAtt
         can_undo=chance.obstacle is None,
         undone=undone,
         receipt=receipt,
+        merged=None if undone is not None else reads.merged_plan(table, job.receipt_id),
+        conflicts=_settled_rows(table, plan_id),
+        tried_millis=_tried(identifier, source, target, plan_id),
     )
+
+
+def _settled_rows(table: Identifier, plan_id: str) -> int | None:
+    """Return how many conflicts of rows a merge that is done had; None if none were sought."""
+    try:
+        found = reads.row_conflicts(table, plan_id)
+    except PaimonError:
+        return None
+    return None if found is None else found.num_rows
+
+
+def _tried(identifier: Identifier, source: str, target: str, plan_id: str) -> int | None:
+    """Return when the dry run of a plan that is merged by now had passed; None without one."""
+    last = reads.last_dry_run(identifier, source, target)
+    if last is None or reads.call_of_job(last.id).agreement.plan_id != plan_id:
+        return None
+    return last.finished_millis
 
 
 def gate_run_of_draft(
