@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from branch_console.diff.three_way import ThreeWay
 from branch_console.errors import InvalidInput
 from branch_console.format import options as table_options
-from branch_console.format.sequence_groups import grouped_functions
+from branch_console.format.sequence_groups import aggregate_function, grouped_functions
 from branch_console.format.table_schema import TableSchema
 
 _REMOVES: Final = "aggregation.remove-record-on-delete"
@@ -158,13 +158,9 @@ _COMBINE: Final[Mapping[str, Callable[[ThreeWay[pa.Array]], pa.Array]]] = Mappin
 
 
 def _function(schema: TableSchema, column: str) -> str:
-    options = schema.options
-    if column in options.read(table_options.SEQUENCE_FIELD):
-        return "last_value"
-    default = options.get("fields.default-aggregate-function", "last_non_null_value")
-    function = options.get(f"fields.{column}.aggregate-function", default)
+    function = aggregate_function(schema, column)
     # Without `distinct` a list keeps every copy, and which side added one cannot be told.
-    is_set = options.get(f"fields.{column}.distinct", "false").lower() == "true"
+    is_set = schema.options.get(f"fields.{column}.distinct", "false").lower() == "true"
     return "collect distinct" if function == "collect" and is_set else function
 
 

@@ -21,6 +21,7 @@ from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import decode_row
 from branch_console.merge.conflict import Conflict, ConflictKind, Take
+from branch_console.merge.engine_rules import EngineRules
 from branch_console.merge.file_moves import (
     Block,
     DisplayNames,
@@ -441,6 +442,11 @@ def _notes(sides: MergeSides, moves: FileMoves) -> tuple[str, ...]:
         notes.append(
             f"Streaming readers of the changelog ({producer}) do not see the rows that the merge "
             "adds."
+        )
+    if moves.row_places and EngineRules.of(sides.ours.schema).keeps_ours:
+        notes.append(
+            "This table keeps the first row of a key (first-row): where both branches added a key, "
+            f"the row of {sides.ours.branch!r} stays, and no conflict is reported."
         )
     return tuple(notes)
 

@@ -134,25 +134,43 @@ def test_a_table_that_only_this_command_needs_is_asked_for_by_its_option(
     assert "--catalog" in console("merge", "dev").error
 
 
-def test_a_merge_that_is_refused_compares_no_rows(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    options = {"bucket": "1", "merge-engine": "aggregation", "write-only": "true"}
-    options |= {"fields.name.aggregate-function": "listagg"}
-    bench = BranchBench(tmp_path / "refused", primary_keys=["id"], options=options)
-    for branch in ("main", "dev", "main"):
+def other_table(folder: Path, **options: str) -> None:
+    """A warehouse with a table, with these options, of which both branches changed one bucket."""
+    options = {"bucket": "1", "write-only": "true", **options}
+    bench = BranchBench(folder, primary_keys=["id"], options=options)
+    for branch, name in (("main", "base"), ("dev", "theirs"), ("main", "mine")):
         if branch == "dev":
             bench.branch("dev")
-        files = data_files([f"{branch}-{bench.table().head()}"], keys=(0, 99))
+        files = data_files([name], keys=(0, 99))
         bench.committer(branch).commit([message(new_files=files)], user="bob", identifier=1)
+
+
+@pytest.fixture
+def other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> CommandLine:
+    """The program on the warehouse that `other_table` makes in `tmp_path / "other"`."""
     monkeypatch.setenv("BRANCH_CONSOLE_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("BRANCH_CONSOLE_CACHE_DIR", str(tmp_path / "cache"))
-    console = CommandLine(tmp_path / "refused", capsys)
-    found = console("conflicts", "dev", "--table", "db.t")
+    return CommandLine(tmp_path / "other", capsys)
+
+
+def test_a_merge_that_is_refused_compares_no_rows(other: CommandLine, tmp_path: Path) -> None:
+    function = {"fields.name.aggregate-function": "listagg"}
+    other_table(tmp_path / "other", **{"merge-engine": "aggregation", **function})
+    found = other("conflicts", "dev", "--table", "db.t")
     assert found.code == 1
     assert "'dev' cannot be merged into 'main'" in found.error
     assert "'listagg' of column 'name' is not merged" in found.error
-    told = console("merge", "dev", "--table", "db.t", "--preview")
+    told = other("merge", "dev", "--table", "db.t", "--preview")
     assert (told.code, told.lines[0].split(": ")[0]) == (1, "refused")
     assert "branch-console conflicts" not in told.out
     assert "row comparison" not in told.out
+
+
+def test_a_table_that_keeps_first_rows_says_whose_row_stays(
+    other: CommandLine, tmp_path: Path
+) -> None:
+    other_table(tmp_path / "other", **{"merge-engine": "first-row"})
+    told = other("merge", "dev", "--table", "db.t", "--preview").out
+    assert "where both branches added a key, the row of 'main' stays" in told
