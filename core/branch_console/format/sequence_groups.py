@@ -5,11 +5,11 @@ PartialUpdateMergeFunction, AggregateMergeFunction.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, assert_never
 
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format import options as table_options
-from branch_console.format.table_schema import TableSchema
+from branch_console.format.table_schema import MergeEngine, TableSchema
 
 REPLAYABLE: Final = frozenset(
     {
@@ -70,13 +70,17 @@ def functions_not_replayable(schema: TableSchema) -> Mapping[str, str]:
     Raises:
         InvalidInput: As `grouped_columns`.
     """
-    functions: Mapping[str, str] = {}
-    match schema.options.read(table_options.MERGE_ENGINE):
-        case "aggregation":
+    functions: Mapping[str, str]
+    match schema.merge_engine:
+        case MergeEngine.AGGREGATION:
             values = (name for name in schema.row_type.names if name not in schema.primary_keys)
             functions = {name: aggregate_function(schema, name) for name in values}
-        case "partial-update":
+        case MergeEngine.PARTIAL_UPDATE:
             functions = grouped_functions(schema)
+        case MergeEngine.DEDUPLICATE | MergeEngine.FIRST_ROW | None:
+            functions = {}
+        case _ as engine:
+            assert_never(engine)
     return {name: each for name, each in functions.items() if each not in REPLAYABLE}
 
 

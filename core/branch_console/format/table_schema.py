@@ -37,6 +37,18 @@ class BucketMode(StrEnum):
     POSTPONE_MODE = "postpone"
 
 
+class MergeEngine(StrEnum):
+    """How readers make one row of the records of one key [Paimon MergeEngine].
+
+    What depends on it matches on it, so that the type checker names each place that lacks a case.
+    """
+
+    DEDUPLICATE = "deduplicate"
+    PARTIAL_UPDATE = "partial-update"
+    AGGREGATION = "aggregation"
+    FIRST_ROW = "first-row"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSchema:
     """One version of a table's schema on one branch; ids fork, so compare `fingerprint`."""
@@ -167,6 +179,15 @@ class TableSchema:
         return BucketMode.KEY_DYNAMIC if crosses else BucketMode.HASH_DYNAMIC
 
     @property
+    def merge_engine(self) -> MergeEngine | None:
+        """How records of one key become a row; None for an engine that is not known here.
+
+        Rows of such a table are not read: `check_mergeable` names the engine.
+        """
+        name = self.options.read(table_options.MERGE_ENGINE)
+        return next((engine for engine in MergeEngine if engine == name), None)
+
+    @property
     def retention_option(self) -> str | None:
         """The option by which writers of other engines expire no snapshot, None without one."""
         kept = self.options.get(table_options.SNAPSHOT_NUM_RETAINED_MIN.key, "")
@@ -198,7 +219,7 @@ class TableSchema:
         """
         has_vectors = self.options.read(table_options.DELETION_VECTORS_ENABLED)
         merges_on_read = self.options.read(table_options.DELETION_VECTORS_MERGE_ON_READ)
-        is_first_row = self.options.read(table_options.MERGE_ENGINE) == "first-row"
+        is_first_row = self.merge_engine is MergeEngine.FIRST_ROW
         return (has_vectors and not merges_on_read) or is_first_row
 
     def project(self, names: tuple[str, ...]) -> RowType:

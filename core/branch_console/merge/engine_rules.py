@@ -8,16 +8,15 @@ MergeEngine, FieldAggregator and its subclasses.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.diff.three_way import ThreeWay
 from branch_console.errors import InvalidInput
-from branch_console.format import options as table_options
 from branch_console.format.sequence_groups import aggregate_function, grouped_functions
-from branch_console.format.table_schema import TableSchema
+from branch_console.format.table_schema import MergeEngine, TableSchema
 
 _REMOVES: Final = "aggregation.remove-record-on-delete"
 
@@ -42,19 +41,25 @@ class EngineRules:
     @classmethod
     def of(cls, schema: TableSchema) -> "EngineRules":
         """Read them from the options of a table."""
-        engine = schema.options.read(table_options.MERGE_ENGINE)
-        named: Mapping[str, str] = {}
+        engine = schema.merge_engine
+        named: Mapping[str, str]
         match engine:
-            case "aggregation":
+            case MergeEngine.AGGREGATION:
                 names = (name for name in schema.row_type.names if name not in schema.primary_keys)
-                named = {name: _function(schema, name) for name in names}
-            case "partial-update":
-                named = {name: _function(schema, name) for name in grouped_functions(schema)}
+                named = {name: aggregate_function(schema, name) for name in names}
+            case MergeEngine.PARTIAL_UPDATE:
+                named = {
+                    name: aggregate_function(schema, name) for name in grouped_functions(schema)
+                }
+            case MergeEngine.DEDUPLICATE | MergeEngine.FIRST_ROW | None:
+                named = {}
+            case _:
+                assert_never(engine)
         return cls(
-            keeps_ours=engine == "first-row",
-            adds_columns=engine in {"partial-update", "aggregation"},
+            keeps_ours=engine is MergeEngine.FIRST_ROW,
+            adds_columns=engine in {MergeEngine.PARTIAL_UPDATE, MergeEngine.AGGREGATION},
             functions=MappingProxyType({k: v for k, v in named.items() if v in _COMBINE}),
-            starts_anew=engine == "aggregation"
+            starts_anew=engine is MergeEngine.AGGREGATION
             and schema.options.get(_REMOVES, "false").lower() == "true",
         )
 

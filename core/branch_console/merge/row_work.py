@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from branch_console.diff.changes.virtual_base import Base
 from branch_console.format import options as table_options
-from branch_console.format.table_schema import TableSchema
+from branch_console.format.table_schema import MergeEngine, TableSchema
 from branch_console.format.values.arrow_types import arrow_schema, nullable_columns
 
 Message = TypeVar("Message")
@@ -108,7 +108,7 @@ def tells_first_ranked(schema: TableSchema) -> bool:
     """
     return (
         bool(schema.options.read(table_options.SEQUENCE_FIELD))
-        and schema.options.read(table_options.MERGE_ENGINE) == "deduplicate"
+        and schema.merge_engine is MergeEngine.DEDUPLICATE
         and not schema.skips_level_0
     )
 

@@ -180,3 +180,8 @@ def test_zeros_are_two_keys_and_nans_are_one() -> None:
     found = merge_rows(table, schema)
     assert str(found["id"].to_pylist()) == "[-0.0, 0.0, 1.0, nan]"
     assert found["n"].to_pylist() == [4, 5, 6, 3]
+
+
+def test_an_engine_of_a_later_paimon_is_refused_by_name() -> None:
+    with pytest.raises(InvalidInput, match="The merge engine 'last-two' is not known"):
+        merged([(1, 1, "a", 0), (1, 2, "b", 0)], **{"merge-engine": "last-two"})

@@ -4,6 +4,7 @@ import streamlit as st
 
 from branch_console.errors import ErrorKind, NotFound, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.options import MERGE_ENGINE
 from branch_console.format.table_schema import BucketMode, TableSchema
 from branch_console.procedures.browse.page_values import TableKind, TableSummary
 from branch_console_app import reads, state
@@ -177,7 +178,7 @@ def _traits(summary: TableSummary) -> list[tuple[str, str]]:
     schema = summary.schema
     traits = [("append only", "The table has no primary key.")]
     if summary.kind is TableKind.PRIMARY_KEY:
-        engine = schema.options.get("merge-engine", "deduplicate")
+        engine = schema.options.read(MERGE_ENGINE)
         keys = plain(", ".join(schema.primary_keys))
         traits = [
             (f"key {keys}", "The primary key of the table."),

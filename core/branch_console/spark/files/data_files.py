@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, assert_never
 from uuid import uuid4
 
 import numpy as np
@@ -20,7 +20,7 @@ from branch_console.format import options as table_options
 from branch_console.format.layout_options import check_rows_written
 from branch_console.format.manifest_entry import MANIFEST_ENTRY, FileKind, FileSource, file_identity
 from branch_console.format.partition_path import partition_path
-from branch_console.format.table_schema import BucketMode, TableSchema
+from branch_console.format.table_schema import BucketMode, MergeEngine, TableSchema
 from branch_console.format.values.binary_row import EMPTY_ROW, decode_row
 from branch_console.format.values.binary_rows import encode_rows
 from branch_console.format.values.bucket import assign_buckets
@@ -47,10 +47,6 @@ _BYTES_PER_ROW_GROUP: Final = 32 << 20
 _BYTES_PER_RUN: Final = 256 << 20
 _REMOVES_BY_GROUP: Final = "partial-update.remove-record-on-sequence-group"
 """With it a row that deletes is taken, and hides what its sequence groups come after."""
-_REMOVES_ON_DELETE: Final = {
-    "partial-update": "partial-update.remove-record-on-delete",
-    "aggregation": "aggregation.remove-record-on-delete",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,15 +144,23 @@ def check_deletes(schema: TableSchema) -> None:
             "The table has 'ignore-delete' = true: readers and writers ignore deletes, so no row "
             "can be deleted. Unset the option, or overwrite the partition."
         )
-    engine = schema.options.read(table_options.MERGE_ENGINE)
-    if engine == "deduplicate":
-        return
-    option = _REMOVES_ON_DELETE.get(engine)
-    if option is None:
-        raise unsupported(f"Rows cannot be deleted from a table with the merge engine {engine!r}.")
+    name = schema.options.read(table_options.MERGE_ENGINE)
+    match schema.merge_engine:
+        case MergeEngine.DEDUPLICATE:
+            return
+        case MergeEngine.PARTIAL_UPDATE:
+            option = "partial-update.remove-record-on-delete"
+        case MergeEngine.AGGREGATION:
+            option = "aggregation.remove-record-on-delete"
+        case MergeEngine.FIRST_ROW | None:
+            raise unsupported(
+                f"Rows cannot be deleted from a table with the merge engine {name!r}."
+            )
+        case _ as engine:
+            assert_never(engine)
     if schema.options.get(option, "").lower() != "true":
         raise unsupported(
-            f"Rows cannot be deleted from a table with the merge engine {engine!r} unless its "
+            f"Rows cannot be deleted from a table with the merge engine {name!r} unless its "
             f"option {option!r} is true."
         )
 
@@ -308,7 +312,6 @@ def _merge(rows: pa.Table, schema: TableSchema) -> list[pa.Table]:
     Deduplicating engines keep one row a key; for the others the n-th row of a key goes to the n-th
     run, so that readers merge them as if they had come in commits of their own.
     """
-    engine = schema.options.read(table_options.MERGE_ENGINE)
     if pc.any(is_retract(rows[VALUE_KIND])).as_py() and _REMOVES_BY_GROUP not in schema.options:
         check_deletes(schema)
     keys = encode_rows(rows.select(list(schema.trimmed_primary_keys)), schema.key_type.types)
@@ -316,10 +319,15 @@ def _merge(rows: pa.Table, schema: TableSchema) -> list[pa.Table]:
     if not repeats.any():
         return [rows]
     is_first = np.concatenate([[True], ~repeats])
-    if engine == "first-row":
-        return [rows.filter(pa.array(is_first))]
-    if engine == "deduplicate":
-        return [rows.filter(pa.array(np.concatenate([~repeats, [True]])))]
+    match schema.merge_engine:
+        case MergeEngine.FIRST_ROW:
+            return [rows.filter(pa.array(is_first))]
+        case MergeEngine.DEDUPLICATE:
+            return [rows.filter(pa.array(np.concatenate([~repeats, [True]])))]
+        case MergeEngine.PARTIAL_UPDATE | MergeEngine.AGGREGATION | None:
+            pass
+        case _ as engine:
+            assert_never(engine)
     starts = np.flatnonzero(is_first)
     position = np.arange(rows.num_rows) - np.repeat(starts, np.diff([*starts, rows.num_rows]))
     return [rows.filter(pa.array(position == n)) for n in range(int(position.max()) + 1)]

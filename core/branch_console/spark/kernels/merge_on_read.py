@@ -7,7 +7,7 @@ AggregateMergeFunction, ReducerMergeFunctionWrapper, UserDefinedSeqComparator.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Final, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format import options as table_options
 from branch_console.format.options import Options
 from branch_console.format.sequence_groups import aggregate_function, functions_not_replayable
-from branch_console.format.table_schema import TableSchema
+from branch_console.format.table_schema import MergeEngine, TableSchema
 from branch_console.format.values.key_order import sortable
 from branch_console.spark.kernels.field_aggregators import FieldAggregator, Value, field_aggregator
 from branch_console.spark.kernels.key_groups import (
@@ -42,14 +42,24 @@ def check_mergeable(schema: TableSchema) -> None:
     Raises:
         InvalidInput: The merge engine, or a function of it, is not served.
     """
-    engine = schema.options.read(table_options.MERGE_ENGINE)
-    if engine not in {*PICKING, *_MERGING}:
-        raise _unsupported(f"The merge engine {engine!r} is not known.")
-    if engine == "aggregation":
-        for name in _value_columns(schema):
-            _aggregator(schema, name)
-    if engine == "partial-update":
-        SequenceGroups.of(schema)
+    match _known_engine(schema):
+        case MergeEngine.AGGREGATION:
+            for name in _value_columns(schema):
+                _aggregator(schema, name)
+        case MergeEngine.PARTIAL_UPDATE:
+            SequenceGroups.of(schema)
+        case MergeEngine.DEDUPLICATE | MergeEngine.FIRST_ROW:
+            pass
+        case _ as engine:
+            assert_never(engine)
+
+
+def _known_engine(schema: TableSchema) -> MergeEngine:
+    engine = schema.merge_engine
+    if engine is None:
+        name = schema.options.read(table_options.MERGE_ENGINE)
+        raise _unsupported(f"The merge engine {name!r} is not known.")
+    return engine
 
 
 def check_replayable(schema: TableSchema) -> None:
@@ -65,7 +75,7 @@ def check_replayable(schema: TableSchema) -> None:
 def columns_to_merge(schema: TableSchema, wanted: Iterable[str]) -> tuple[str, ...]:
     """The columns that `merge_rows` needs to tell some of them, in the order of the table."""
     needed = {*wanted, *schema.primary_keys, *schema.options.read(table_options.SEQUENCE_FIELD)}
-    if schema.options.read(table_options.MERGE_ENGINE) == "partial-update":
+    if schema.merge_engine is MergeEngine.PARTIAL_UPDATE:
         needed |= SequenceGroups.of(schema).sequence_columns
     return tuple(name for name in schema.row_type.names if name in needed)
 
@@ -87,7 +97,7 @@ def merge_rows(rows: pa.Table, schema: TableSchema) -> pa.Table:
             fit its column.
     """
     names = [name for name in schema.row_type.names if name in rows.column_names]
-    engine = schema.options.read(table_options.MERGE_ENGINE)
+    engine = _known_engine(schema)
     if engine in PICKING and schema.options.read(table_options.IGNORE_DELETE):
         rows = live_rows(rows)
     if not rows.num_rows:
@@ -248,13 +258,18 @@ def _newest(groups: KeyGroups, columns: Sequence[pa.ChunkedArray]) -> pa.Array:
     return pc.if_else(is_alone, pa.array(groups.lasts), groups.greatest(columns))
 
 
-PICKING: Final[Mapping[str, Callable[[KeyGroups], Ints]]] = MappingProxyType(
-    {"deduplicate": lambda groups: groups.lasts, "first-row": lambda groups: groups.starts}
+PICKING: Final[Mapping[MergeEngine, Callable[[KeyGroups], Ints]]] = MappingProxyType(
+    {
+        MergeEngine.DEDUPLICATE: lambda groups: groups.lasts,
+        MergeEngine.FIRST_ROW: lambda groups: groups.starts,
+    }
 )
 """Engines whose merged row is one of the rows of its key."""
 
-_MERGING: Final[Mapping[str, Callable[[pa.Table, KeyGroups, TableSchema], pa.Table]]] = (
-    MappingProxyType({"partial-update": _partial_update, "aggregation": _aggregate})
+_MERGING: Final[Mapping[MergeEngine, Callable[[pa.Table, KeyGroups, TableSchema], pa.Table]]] = (
+    MappingProxyType(
+        {MergeEngine.PARTIAL_UPDATE: _partial_update, MergeEngine.AGGREGATION: _aggregate}
+    )
 )
 
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.expr.predicate import Condition
-from branch_console.format import options as table_options
 from branch_console.format.data_types import DataType
 from branch_console.format.index_manifest import NO_INDEX_FILES, deletion_vector_entries
 from branch_console.format.snapshot import Snapshot
@@ -181,7 +180,7 @@ def plan_files(
         file if is_wanted else replace(file, may_hold=False)
         for file, is_wanted in zip(place_marked(store, table, files, marks), may_hold, strict=True)
     ]
-    picks = schema.options.read(table_options.MERGE_ENGINE) in PICKING
+    picks = schema.merge_engine in PICKING
     units: list[ReadUnit] = []
     if not merges:
         units += (ReadUnit(files=(file.data,), is_merged=False) for file in placed)

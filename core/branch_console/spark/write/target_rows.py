@@ -22,7 +22,7 @@ from branch_console.format.data_types import has_fine_times
 from branch_console.format.journals.rows import ReadAt
 from branch_console.format.scan_options import options_of_table
 from branch_console.format.snapshot import Snapshot
-from branch_console.format.table_schema import TableSchema
+from branch_console.format.table_schema import MergeEngine, TableSchema
 from branch_console.spark.files.conform import ROW_KINDS, unsupported
 from branch_console.spark.files.data_files import check_deletes, check_writable
 from branch_console.spark.kernels.merge_on_read import VALUE_KIND
@@ -46,7 +46,7 @@ from branch_console.table.table_state import ReadState
 
 _DELETE: Final = 3
 _MERGING: Final = (".aggregate-function", ".sequence-group")
-_UPDATED: Final = frozenset({"deduplicate", "partial-update"})
+_UPDATED: Final = frozenset({MergeEngine.DEDUPLICATE, MergeEngine.PARTIAL_UPDATE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -218,16 +218,17 @@ def check_update(schema: TableSchema, columns: Iterable[str]) -> None:
                 kind=ErrorKind.UNSUPPORTED,
                 column=name,
             )
-    engine = schema.options.read(table_options.MERGE_ENGINE)
+    engine = schema.merge_engine
     if schema.primary_keys and engine not in _UPDATED:
-        raise unsupported(f"Rows of a table with the merge engine {engine!r} cannot be updated.")
+        name = schema.options.read(table_options.MERGE_ENGINE)
+        raise unsupported(f"Rows of a table with the merge engine {name!r} cannot be updated.")
     if schema.options.read(table_options.ROW_TRACKING_ENABLED):
         raise unsupported(
             "Rows of a table with 'row-tracking.enabled' cannot be updated here: they would lose "
             "their row ids."
         )
     merging = sorted(key for key in schema.options if key.endswith(_MERGING))
-    if schema.primary_keys and engine == "partial-update" and merging:
+    if schema.primary_keys and engine is MergeEngine.PARTIAL_UPDATE and merging:
         raise unsupported(
             f"Rows cannot be updated here: by {merging[0]!r} a new value is combined with the old "
             "one. Nothing was changed. Unset the option, or update the rows with Paimon."
@@ -282,7 +283,7 @@ def with_values(rows: DataFrame, values: Mapping[str, Column], schema: TableSche
 
 def losing(assignments: Collection[str], schema: TableSchema) -> Column | None:
     """Return a condition for changed rows that would lose against the old row; None without any."""
-    if schema.options.read(table_options.MERGE_ENGINE) == "partial-update":
+    if schema.merge_engine is MergeEngine.PARTIAL_UPDATE:
         # For this engine a null says that nothing changes.
         cleared = [quoted(name).isNull() & ~quoted(_before(name)).isNull() for name in assignments]
         return reduce(lambda one, other: one | other, cleared)
