@@ -47,7 +47,7 @@ def checks_of_catalog_merge(
     target = code(plan.target)
     checks = (
         *map(check_of, preview.blocks),
-        *_conflicts(settled),
+        *_conflicts(plan, settled),
         *_comparison(plan),
         *_rules(preview, plan.target, check),
         *_busy(counts),
@@ -56,9 +56,14 @@ def checks_of_catalog_merge(
     return tuple(sorted(checks, key=lambda check: check.standing))
 
 
-def _conflicts(settled: int) -> Iterator[Check]:
-    text = f"{plural(settled, 'conflict')}, all settled." if settled else "none."
-    yield Check(standing=CheckState.PASSES, name="Conflicts", text=text)
+def _conflicts(plan: CatalogMergePlan, settled: int) -> Iterator[Check]:
+    known = f"{plural(settled, 'conflict')}, all settled." if settled else "none."
+    if not plan.cost.undecided:
+        yield Check(standing=CheckState.PASSES, name="Conflicts", text=known)
+        return
+    of_rows = "known after the row comparison."
+    text = f"{known} Those of rows are {of_rows}" if settled else of_rows
+    yield Check(standing=CheckState.NOT_RUN, name="Conflicts", text=text)
 
 
 def _comparison(plan: CatalogMergePlan) -> Iterator[Check]:

@@ -6,6 +6,7 @@ from branch_console.format.identifier import Identifier
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
 from branch_console.merge.catalog.catalog_report import did_words
 from branch_console.merge.catalog.object_merge import ObjectKind
+from branch_console.merge.plan import Plan
 from branch_console.procedures.call.consequence import Preview
 from branch_console_app import reads, state
 from branch_console_app.models.branches.head_checks import HeadCheck, table_and_rule
@@ -16,17 +17,19 @@ from branch_console_app.models.merge.catalog_merge import (
 )
 from branch_console_app.models.merge.merge_preview import MergeDecision, MergePreview
 from branch_console_app.models.parts.wording import code, plain, prose, shortened
+from branch_console_app.state import PageName
 from branch_console_app.widgets.merge.plan import show_outcome
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.problem import guarded
 from branch_console_app.widgets.parts.rows import Column
+from branch_console_app.widgets.parts.table_picker import here
 
 _PER_PAGE = 25
 _OPEN = "cm_open"
-_OBJECT = Column(label="Database or table", weight=2.2)
-_VERDICT = Column(label="Verdict", weight=1.3)
-_WHAT = Column(label="What becomes of it", weight=4.8)
-_CELLS = Column(label="Merge rule", weight=1.2)
+_OBJECT = Column(label="Database or table", weight=2.0)
+_VERDICT = Column(label="Verdict", weight=1.6)
+_WHAT = Column(label="What becomes of it", weight=4.5)
+_CELLS = Column(label="Merge rule", weight=1.3)
 _COLUMNS = (_OBJECT, _VERDICT, _WHAT, _CELLS)
 _BADGES = {
     ObjectVerdict.BLOCKED: ":red-badge[✕ blocked]",
@@ -107,6 +110,26 @@ def _show_opened(line: MergedObjectLine, preview: Preview) -> None:
         schema = reads.table(table).schema
         decision = MergeDecision(plan=merged.plan, preview=preview)
         show_outcome(MergePreview.of(decision, schema))
+    if merged.is_undecided:
+        _link_to_table(merged.plan)
+
+
+def _link_to_table(plan: Plan) -> None:
+    """Lead to where conflicts of the rows of one table are settled: the catalog has no such page.
+
+    Args:
+        plan: The merge of its content.
+    """
+    table = Identifier.parse(plan.heads.table)
+    st.caption(
+        "If rows collide, merge this table alone first and settle them there; the merge of the "
+        "catalog then brings the rest."
+    )
+    state.link(
+        PageName.MERGE, f"Merge {plain(table.table)} alone",
+        here().at_table(table.database, table.table), icon=":material/merge:",
+        view={"source": plan.source, "target": plan.target},
+    )  # fmt: skip
 
 
 def _did(name: str | None, did: str) -> str:

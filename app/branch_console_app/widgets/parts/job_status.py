@@ -73,7 +73,8 @@ def show_steps(job: JobView) -> None:
         glyph = ":red[✕]" if step.error else ":green[✓]"
         took = _took(step)
         st.markdown(f"{glyph} {plain(step.name)} :gray[{took}]")
-        if step.error:
+        # What ended the job is said above, once.
+        if step.error and step.error != job.message:
             st.caption(plain(step.error))
 
 
