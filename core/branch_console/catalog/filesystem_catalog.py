@@ -217,8 +217,8 @@ class FilesystemCatalog:
                 for name in kept
             ]
         missing = FormatError(
-            f"{folder.path} is no table: it holds no schema. Remove the folder, or restore its "
-            "schema files.",
+            f"{folder.path} is no table of Paimon: it holds no schema. Restore its schema files, "
+            "or remove the folder if nobody else keeps data there.",
             path=folder.path,
         )
         return [TableEntry(identifier=identifier, path=folder.path, error=missing)]
