@@ -22,6 +22,7 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.compare.states import compare_states
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console_app.models.compare.rows import row_lines
+from branch_console_app.models.compare.states import summary
 from tests.support.compared_rows import compared_rows
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.warehouses import FixtureWarehouse
@@ -110,6 +111,21 @@ def test_rows_of_one_side_are_kept_though_their_nested_values_have_required_part
     assert lines["2"].cells["points"] == '[{"x": 2}, null]'
     assert lines["3"].cells["point"] == "NULL"
     pq.write_table(next(found.all_rows(RowFilter())), tmp_path / "taken.parquet")
+
+
+def test_files_that_wait_for_a_compaction_are_told(java: JavaPaimon, tmp_path: Path) -> None:
+    columns = {"id": "INT NOT NULL", "v": "STRING"}
+    table = java.create_table("db.t", columns, primary_keys=["id"], options={"bucket": "-2"})
+    table.write([(1, "base")])
+    table.create_tag("fork")
+    table.create_branch("dev", "fork")
+    table.on("dev").write([(2, "dev")])
+    warehouse = Warehouse.open(str(tmp_path / "java"), read_only=True)
+    diff = compare_states(warehouse, Identifier.parse("db.t"), "main", "dev")
+    assert table.rows() == table.on("dev").rows() == []
+    assert diff.has_same_rows
+    told = "1 file waits for a compaction: readers do not see its rows yet."
+    assert summary(diff).endswith(told)
 
 
 def _counted(warehouse: Warehouse, table: FileStoreTable, diff: StateDiff) -> tuple[int, ...]:

@@ -142,6 +142,11 @@ class StateDiff:
         """Whether no row differs for certain, whatever the schemas say."""
         return self.rows.is_none
 
+    @property
+    def files_waiting(self) -> int:
+        """How many files of one state alone readers see only after a compaction."""
+        return _sum(pc.cast(pc.invert(self.files["is_read"]), pa.int64()))
+
     def files_of(self, *, after: bool) -> pa.Table:
         """The files that one state has for itself, with the columns of DIFFERING_FILES."""
         return self.files.filter(pc.equal(self.files["is_after"], after))

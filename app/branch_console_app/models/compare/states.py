@@ -118,10 +118,10 @@ def summary(diff: StateDiff) -> str:
     before, after = state_words(diff.before), state_words(diff.after)
     if diff.is_empty:
         return f"{before} and {after} are the same: {_files(diff.shared.file_count)}, one schema."
-    schema = _schema_words(diff)
+    schema, waiting = _schema_words(diff), _waiting_words(diff.files_waiting)
     if diff.has_same_rows:
-        return f"{before} and {after} hold the same rows{schema}."
-    return f"From {before} to {after}: {row_words(diff.rows)}{schema}."
+        return f"{before} and {after} hold the same rows{schema}.{waiting}"
+    return f"From {before} to {after}: {row_words(diff.rows)}{schema}.{waiting}"
 
 
 def row_words(rows: RowDifference) -> str:
@@ -142,6 +142,15 @@ def row_words(rows: RowDifference) -> str:
 def _schema_words(diff: StateDiff) -> str:
     number = len(diff.schema.changes)
     return f"; the schemas differ in {plural(number, 'way')}" if number else ""
+
+
+def _waiting_words(files: int) -> str:
+    if not files:
+        return ""
+    waits, their = ("waits", "its") if files == 1 else ("wait", "their")
+    return (
+        f" {plural(files, 'file')} {waits} for a compaction: readers do not see {their} rows yet."
+    )
 
 
 def _files(number: int) -> str:
