@@ -46,11 +46,9 @@ class EngineRules:
         match engine:
             case MergeEngine.AGGREGATION:
                 names = (name for name in schema.row_type.names if name not in schema.primary_keys)
-                named = {name: aggregate_function(schema, name) for name in names}
+                named = {name: _function(schema, name) for name in names}
             case MergeEngine.PARTIAL_UPDATE:
-                named = {
-                    name: aggregate_function(schema, name) for name in grouped_functions(schema)
-                }
+                named = {name: _function(schema, name) for name in grouped_functions(schema)}
             case MergeEngine.DEDUPLICATE | MergeEngine.FIRST_ROW | None:
                 named = {}
             case _:
