@@ -247,12 +247,13 @@ def _checks_in_catalog_merges(
             found = reads.of_table(job.id, table.id)
         except PaimonError:
             continue  # it brought nothing of this table, or that is forgotten
-        if found.is_by(rules.digest):
+        report = GateReport(digest=rules.digest, findings=found.findings)
+        if found.is_by(rules.digest) and report.is_settled:
             yield HeadCheck(
                 judged=found.judged,
                 target=asked.target or MAIN_BRANCH,
                 is_of_source=has_catalog_options(asked),
-                report=GateReport(digest=rules.digest, findings=found.findings),
+                report=report,
                 job=job.id,
                 time_millis=found.time_millis,
             )
@@ -276,6 +277,8 @@ def read_gate_run(reads: JudgementReads, table: Identifier, sought: SoughtMerge)
 
 def _runs(reads: JudgementReads, jobs: list[JobView], digest: str) -> Iterator[GateRun]:
     for job, found in _judgements(reads, jobs):
+        if not GateReport(digest="", findings=found.findings).is_settled:
+            continue  # rules that could not be checked say nothing of the merge
         yield GateRun(
             job=job,
             judged=found.judged,
@@ -316,13 +319,14 @@ def _checks(reads: JudgementReads, table: Identifier, jobs: list[JobView]) -> It
     if rules is None or rules.depends_on_time:
         return
     for job, found in _judgements(reads, jobs):
-        if not found.is_by(rules.digest):
+        report = GateReport(digest=rules.digest, findings=found.findings)
+        if not (found.is_by(rules.digest) and report.is_settled):
             continue
         yield HeadCheck(
             judged=found.judged,
             target=target_of(job.arguments),
             is_of_source=judges_source_only(job),
-            report=GateReport(digest=rules.digest, findings=found.findings),
+            report=report,
             job=job.id,
             time_millis=found.time_millis,
         )

@@ -103,6 +103,48 @@ def test_a_gate_that_is_red_is_the_verdict_with_its_rows(tmp_path: Path) -> None
     assert "Failing rows (" in " ".join(each.label for each in page.at.expander)
 
 
+UNKNOWN = judge(
+    RULES,
+    {
+        each.id: RuleResult(rule_id=each.id, problem="Spark could not answer a query: EOFException")
+        for each in RULES.rules
+    },
+    {},
+)
+
+
+@pytest.mark.parametrize("error", [ErrorKind.RULES_NOT_CHECKED, ErrorKind.GATE_FAILED])
+def test_rules_that_could_not_be_checked_are_checked_again(
+    tmp_path: Path, error: ErrorKind
+) -> None:
+    console = gated(tmp_path)
+    console.open("merge", **FLIGHTS, do="merge").click("ff-run")
+    (call,) = console.services.sent
+    judged = _judged(console.services, UNKNOWN, job_id=call.operation_id)
+    # An earlier release refused it like a merge that a rule blocks.
+    is_new = error is ErrorKind.RULES_NOT_CHECKED
+    judged.known_jobs[call.operation_id] = replace(
+        judged.known_jobs[call.operation_id], name="fast_forward", error=error,
+        state=JobState.FAILED if is_new else JobState.REFUSED,
+    )  # fmt: skip
+    page = console.open("merge", **FLIGHTS, merged=f"backfill-main:{call.operation_id}")
+    assert "**The quality rules could not be checked.** Rule `carrier` was not" in page.text
+    assert "`main` is unchanged." in page.text
+    again = "merge-resume" if is_new else "merge-review"
+    assert page.at.button(key=again).label == "Check again"
+    assert page.has_button("merge-view_job")
+    assert not page.has_button("merge-show_rows")
+    # Only an operator who looks for it merges nevertheless.
+    page = page.click("more-override")
+    assert "gate-reason" in [each.key for each in page.at.text_input]
+    # It says nothing of the merge for whoever opens it without that job.
+    page = console.open("merge", **FLIGHTS)
+    assert "could not be checked" not in page.text
+    assert page.has_button("merge-merge")
+    place = {"db": "air", "table": "flights", "branch": "backfill"}
+    assert "blocked by" not in console.open("branches", **place).text
+
+
 def test_a_page_opened_anew_knows_that_the_rules_stopped_these_heads(tmp_path: Path) -> None:
     console = gated(tmp_path)
     stopped(console)

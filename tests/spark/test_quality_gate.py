@@ -689,7 +689,7 @@ def test_what_was_broken_before_only_warns_unless_the_rule_is_strict(
         table.run("merge_branch", "strict", branch="dev")
     # A branch that main's rules never heard of is no way around them: the file is the table's.
     table.keep_rules("id: gone, rule: not_null, columns: [gone], severity: block")
-    with pytest.raises(Refused, match="Rule 'gone' was not evaluated: There is no column 'gone'"):
+    with pytest.raises(PaimonError, match="Rule 'gone' was not evaluated: There is no column"):
         table.run("merge_branch", "unknown", branch="dev")
     table.keep_rules("id: gone, rule: not_nul, columns: [gone]")
     with pytest.raises(PaimonError, match=r"db\.t\.yaml: Line 3: rules\[1\]\.rule is 'not_nul'"):

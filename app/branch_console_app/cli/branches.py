@@ -13,7 +13,7 @@ import typer
 from branch_console.diff.fast_forward import ForwardDecision, Verdict, WayOut
 from branch_console.diff.history_move import Arrivals, Removals
 from branch_console.diff.rows.row_figure import FigureColumn, with_sign
-from branch_console.errors import ErrorKind, NotFound, PaimonError, Refused
+from branch_console.errors import NotFound, PaimonError, Refused
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.jobs.progress import JobState, JobView
@@ -25,7 +25,7 @@ from branch_console.operations.branch_requests import (
     RecoverRequest,
 )
 from branch_console.procedures.call.consequence import Preview
-from branch_console.quality.findings import RuleFinding, findings_of
+from branch_console.quality.findings import GATE_ERRORS, RuleFinding, findings_of
 from branch_console.sql.call_result import CallResult, result_of
 from branch_console_app.cli.arguments import (
     JsonOption,
@@ -358,7 +358,7 @@ def _print_failure(
 ) -> int:
     error = job.failure()
     judged: tuple[RuleFinding, ...] = ()
-    if error.kind is ErrorKind.GATE_FAILED:
+    if error.kind in GATE_ERRORS:
         with suppress(NotFound):  # where it was the rules that moved, nothing was judged
             judged = findings_of(services.answer(job.id).rows.to_pylist())
     queries = services.failing_rows(job.id).queries if judged else {}

@@ -17,16 +17,17 @@ from branch_console_app.cli.arguments import (
     WarehouseOption,
     open_services,
 )
+from branch_console_app.cli.exit_codes import DONE, FAILED, REFUSED
 from branch_console_app.cli.jobs import finish_job
 from branch_console_app.cli.output import print_json, print_line, print_rows
 from branch_console_app.cli.request_options import AskedRequest, takes
 
 checks = typer.Typer()
 
-_REFUSED: Final = 1
 _EXAMPLES_PRINTED: Final = 5
 _NO_QUERIES: Final[Mapping[str, str]] = MappingProxyType({})
 _NOT_RUN: Final = "not run yet"
+_EXIT_CODES: Final = {GateVerdict.BLOCK: REFUSED, GateVerdict.NOT_EVALUATED: FAILED}
 
 
 @checks.command()
@@ -36,7 +37,7 @@ def check(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Check a branch by the rules of its table; exit code 1 if a blocking rule fails."""
+    """Check a branch by the rules of its table; exit code 1 if one blocks, 3 if one cannot run."""
     services = open_services(warehouse)
     identifier, request = asked.named_table, asked.request
     # What cannot be read is told before a job is started.
@@ -69,7 +70,7 @@ def check(
         print_findings(report.findings, queries)
         print_line()
         print_line(f"{identifier.full_name}: {report.verdict}")
-    return _REFUSED if report.verdict.blocks else 0
+    return _EXIT_CODES.get(report.verdict, DONE)
 
 
 def findings_document(

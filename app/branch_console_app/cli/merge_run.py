@@ -39,7 +39,7 @@ from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.row_consequences import same_rows_words
 from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.procedures.run.quality_gate import STAGE
-from branch_console.quality.findings import RuleFinding, findings_of
+from branch_console.quality.findings import GATE_ERRORS, RuleFinding, findings_of
 from branch_console.quality.rules import RuleSet
 from branch_console_app.cli.branches import run_call, snapshot_text
 from branch_console_app.cli.check import gate_document, print_gate
@@ -194,7 +194,7 @@ def _with_receipt(
 
 def _findings(services: Services, job: JobView) -> tuple[RuleFinding, ...]:
     """Return what the rules found in the result of a job; nothing if it did not get that far."""
-    if job.error is not ErrorKind.GATE_FAILED and all(each.name != STAGE for each in job.steps):
+    if job.error not in GATE_ERRORS and all(each.name != STAGE for each in job.steps):
         return ()
     with suppress(NotFound):  # where it was the rules that moved, nothing was judged
         return findings_of(services.answer(job.id).rows.to_pylist())

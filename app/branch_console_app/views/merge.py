@@ -275,7 +275,7 @@ def _show_draft(
         plan.source,
         plan.target,
         lambda _: _draw_dialog(identifier, form, decision, circumstances, facts),
-        is_override=preview.state.standing is MergeStanding.GATE_RED,
+        is_override=preview.state.takes_override,
     )
 
 
@@ -381,7 +381,7 @@ def _show_forward(
         preview, identifier, answer, judge(facts), facts, checks_with(answer)
     )
     is_protected = target.protection is not None
-    is_blocked = judge(facts).standing is MergeStanding.GATE_RED
+    is_blocked = judge(facts).takes_override
     _show_dialogs(
         identifier,
         plan.source,
@@ -401,7 +401,7 @@ def _show_dialogs(
     *,
     is_override: bool,
 ) -> None:
-    despite = " despite failing rules" if is_override else ""
+    despite = " despite the rules" if is_override else ""
     title = f"Merge {plain(source)} into {plain(target)}{despite}"
     what = f"the merge of {plain(source)} into {plain(target)}"
     undo = undo_dialogs(

@@ -3,9 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
+from branch_console.errors import ErrorKind
 from branch_console.quality.rules import Outcome, PartitionFailures
+
+GATE_ERRORS: Final = frozenset({ErrorKind.GATE_FAILED, ErrorKind.RULES_NOT_CHECKED})
+"""How a job ends that its rules let publish nothing; what they found is its answer."""
 
 
 class GateVerdict(StrEnum):
@@ -13,13 +17,14 @@ class GateVerdict(StrEnum):
 
     Attributes:
         INFO: A rule fails that is only listed: of all, that is a pass.
+        NOT_EVALUATED: A rule that would block could not be checked; of all, no rule fails.
     """
 
     PASS = "pass"
     INFO = "info"
     WARN = "warn"
-    BLOCK = "block"
     NOT_EVALUATED = "not evaluated"
+    BLOCK = "block"
 
     @property
     def blocks(self) -> bool:
@@ -84,6 +89,15 @@ class GateReport:
         found = (GateVerdict(each.verdict) for each in self.findings)
         worst = max(found, key=order.index, default=GateVerdict.PASS)
         return GateVerdict.PASS if worst is GateVerdict.INFO else worst
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether another check of the same rows would say the same: a rule fails, or all ran."""
+        if self.verdict is GateVerdict.BLOCK:
+            return True
+        return all(each.outcome != Outcome.NOT_EVALUATED for each in self.findings) and (
+            self.verdict is not GateVerdict.NOT_EVALUATED
+        )
 
     @property
     def blocking(self) -> tuple[RuleFinding, ...]:

@@ -59,7 +59,7 @@ def jobs_of(found: list[HeadCheck], *items: BranchItem, versus: str = "main") ->
         (("pass", "info"), "passes the quality rules"),
         (("pass", "warn"), "passes the quality rules, with a warning"),
         (("block", "pass"), "blocked by 'r0'"),
-        (("block", "block", "not evaluated"), "blocked by 'r2' and 2 more"),
+        (("block", "block", "not evaluated"), "blocked by 'r0' and 2 more"),
     ],
 )
 def test_a_check_is_told_in_words(verdicts: tuple[str, ...], words: str) -> None:

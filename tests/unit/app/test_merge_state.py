@@ -47,6 +47,14 @@ TAIL = RuleFinding(
     rule="tail", asked="tailnum not null", severity="block", verdict="block", said="It fails.",
     rows=335_751, failures=27_004, rows_before=336_776, failures_before=2_512, allowed="1%",
 )  # fmt: skip
+UNKNOWN = replace(
+    TAIL, verdict="not evaluated", outcome="not evaluated", failures=None,
+    said="Rule 'tail' was not evaluated: Spark could not answer a query.",
+)  # fmt: skip
+UNCHECKED = (
+    "The quality rules could not be checked. Rule tail was not evaluated: Spark could not answer "
+    "a query. main is unchanged."
+)
 PASSES = replace(TAIL, rule="carrier", verdict="pass", failures=0)
 
 
@@ -179,6 +187,18 @@ ROWS: dict[MergeStanding, tuple[Given, str, NextStep | None, NextStep | None]] =
         NextStep.COMPARE,
         None,
     ),
+    MergeStanding.RULES_UNCHECKED: (
+        lambda plan: of(
+            plan(),
+            dry_run=(
+                ended(JobState.FAILED, ErrorKind.RULES_NOT_CHECKED),
+                {"findings": (PASSES, UNKNOWN)},
+            ),
+        ),
+        UNCHECKED,
+        NextStep.RESUME,
+        NextStep.VIEW_JOB,
+    ),
     MergeStanding.GATE_RED: (
         lambda plan: of(
             plan(),
@@ -291,6 +311,33 @@ def test_what_a_job_said_of_other_heads_says_nothing_of_these(plan: Planned) -> 
     assert MergeState.of(clean, MergeFacts(dry_run=earlier)).standing is MergeStanding.CLEAN
     # A merge that is done was of this draft, until the source has something new.
     assert of(clean, merge=DONE).standing is MergeStanding.CLEAN
+
+
+def test_a_rule_that_fails_stops_a_merge_though_another_one_could_not_be_checked(
+    plan: Planned,
+) -> None:
+    red = (ended(JobState.REFUSED, ErrorKind.GATE_FAILED), {"findings": (UNKNOWN, TAIL)})
+    state = of(plan(), dry_run=red)
+    assert (state.standing, state.text.startswith("Blocked by rule tail: 27,004")) == (
+        MergeStanding.GATE_RED,
+        True,
+    )
+
+
+def test_an_earlier_release_refused_a_merge_whose_rules_could_not_be_checked(plan: Planned) -> None:
+    refused = (ended(JobState.REFUSED, ErrorKind.GATE_FAILED), {"findings": (UNKNOWN,)})
+    state = of(plan(), merge=refused)
+    assert (state.standing, state.text) == (MergeStanding.RULES_UNCHECKED, UNCHECKED)
+    # Such a job cannot go on: the merge is reviewed and started again.
+    assert state.steps == (NextStep.REVIEW, NextStep.VIEW_JOB)
+
+
+def test_of_a_merge_and_its_dry_run_the_later_one_counts(plan: Planned) -> None:
+    stopped = replace(ended(JobState.FAILED, ErrorKind.RULES_NOT_CHECKED), created_millis=1)
+    passed = replace(DONE, created_millis=2)
+    assert of(plan(), merge=stopped, dry_run=passed).standing is MergeStanding.STAGED
+    later = replace(stopped, created_millis=3)
+    assert of(plan(), merge=later, dry_run=passed).standing is MergeStanding.RULES_UNCHECKED
 
 
 def test_a_red_gate_names_the_partition_in_which_the_most_rows_newly_fail(plan: Planned) -> None:

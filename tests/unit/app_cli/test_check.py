@@ -8,6 +8,7 @@ import pytest
 from branch_console.errors import ErrorKind
 from branch_console.jobs.progress import JobState
 from branch_console.procedures.call.call import ProcedureCall
+from branch_console.quality.findings import GateReport, RuleFinding
 from branch_console.quality.gate import findings_table
 from branch_console.quality.rule_file import rule_path
 from branch_console.sql.answer import Answer
@@ -20,6 +21,10 @@ from tests.support.judged_rules import ORDERED, SAID, TOLD
 from tests.support.lifecycle import metadata
 
 MERGE = ("merge", "dev", "--table", "db.t")
+UNKNOWN = RuleFinding(
+    rule="key", asked="a not null", severity="block", verdict="not evaluated",
+    outcome="not evaluated", said="Rule 'key' was not evaluated: Spark could not answer a query.",
+)  # fmt: skip
 RULES = "table: db.t\nrules:\n  - {id: key, rule: not_null, columns: [a], severity: block}\n"
 
 
@@ -107,9 +112,10 @@ def test_a_merge_that_a_rule_blocked_says_so_in_its_document(
     assert answer.document["gate"]["verdict"] == "block"
 
 
-def test_a_preview_says_what_the_rules_found_at_these_heads(
-    console: CommandLine, bench: BranchBench, monkeypatch: pytest.MonkeyPatch
+def judged_before(
+    console: CommandLine, bench: BranchBench, monkeypatch: pytest.MonkeyPatch, report: GateReport
 ) -> None:
+    """Have a dry run of the merge on record that found a report by the rules of the table."""
     keep(bench, RULES)
     dry = ("dry_run_merge", {"table": "db.t", "branch": "dev"})
     done = replace(
@@ -119,7 +125,7 @@ def test_a_preview_says_what_the_rules_found_at_these_heads(
     heads = [bench.table(name).head() for name in ("main", "dev")]
     rules = console.json(*MERGE, "--preview")["gate"]["digest"]
     kept = Answer(
-        rows=findings_table(ORDERED), has_more=False, plan="", notes=(f"By rules {rules}.",),
+        rows=findings_table(report), has_more=False, plan="", notes=(f"By rules {rules}.",),
         judged=tuple(each.identity.text for each in heads if each is not None),
         finished_millis=1_700_000_000_000,
     )  # fmt: skip
@@ -129,6 +135,39 @@ def test_a_preview_says_what_the_rules_found_at_these_heads(
     monkeypatch.setattr(Services, "answer", lambda *_: kept)
     call = ProcedureCall(name=dry[0], arguments=dry[1], actor="ada", operation_id="j")
     monkeypatch.setattr(Services, "call_of_job", lambda *_: call)
+
+
+def test_a_merge_whose_rules_could_not_be_checked_is_no_merge_that_they_block(
+    console: CommandLine, bench: BranchBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(bench, RULES)
+    report = replace(ORDERED, findings=(UNKNOWN,))
+    failed = job("j", state=JobState.FAILED, error=ErrorKind.RULES_NOT_CHECKED, message="Not yet.")
+    monkeypatch.setattr(Services, "start", lambda *_: "j")
+    monkeypatch.setattr(Services, "job", lambda *_: failed)
+    monkeypatch.setattr(
+        Services, "answer", lambda *_: Answer(rows=findings_table(report), has_more=False, plan="")
+    )
+    answer = console(*MERGE, "--json")
+    assert (answer.code, answer.document["error"]["code"]) == (3, "RULES_NOT_CHECKED")
+    state = answer.document["state"]
+    assert (state["standing"], state["role"]) == ("rules not checked", "act")
+    assert state["text"].startswith("The quality rules could not be checked. Rule ")
+    assert answer.document["gate"]["verdict"] == "not evaluated"
+
+
+def test_a_verdict_that_was_not_reached_is_not_kept_for_these_heads(
+    console: CommandLine, bench: BranchBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged_before(console, bench, monkeypatch, replace(ORDERED, findings=(UNKNOWN,)))
+    assert "check" not in console.json(*MERGE, "--preview")
+    assert console.json("branches", "db.t")["checks"] == {}
+
+
+def test_a_preview_says_what_the_rules_found_at_these_heads(
+    console: CommandLine, bench: BranchBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged_before(console, bench, monkeypatch, ORDERED)
     listed = [line for line in console("branches", "db.t").lines if line.startswith("dev: merge")]
     told = console(*MERGE, "--preview")
     assert (told.code, told.lines[0].startswith("gate red: Blocked by rule ")) == (1, True)

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from branch_console.errors import ErrorKind, NotAllowed, Refused
+from branch_console.errors import ErrorKind, NotAllowed, PaimonError, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.stages import InlineStages
@@ -87,6 +87,23 @@ def test_a_rule_of_one_table_keeps_back_all_of_them(made: CatalogWarehouse) -> N
     # Every table that gets content was judged, and no other one.
     assert {each.split()[0] for each in engine.asked} == set(TABLES)
     assert len(engine.kept) == 2
+
+
+def test_a_rule_that_cannot_be_checked_is_no_rule_that_fails(made: CatalogWarehouse) -> None:
+    class Broken(Counting):
+        def query(self, *given: Any, **more: Any) -> tuple[pa.Table, str]:
+            raise PaimonError("Spark could not answer a query: EOFException.")
+
+    before = made.files()
+    with pytest.raises(PaimonError) as stopped:
+        merged(made, Broken({}))
+    assert (stopped.value.kind, isinstance(stopped.value, Refused)) == (
+        ErrorKind.RULES_NOT_CHECKED,
+        False,
+    )
+    assert stopped.value.message.startswith("The quality rules could not be checked. air.")
+    assert "Nothing was changed." in stopped.value.message
+    assert made.files() == before
 
 
 def test_all_tables_that_fail_are_named(made: CatalogWarehouse) -> None:

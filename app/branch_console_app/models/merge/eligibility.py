@@ -278,6 +278,9 @@ def checks_of_rules(state: MergeState, rule_count: int, facts: MergeFacts) -> It
                 standing=CheckState.FAILS, name=name, text=state.sentence, kind=state.kind,
                 remedies=(CheckRemedy.ROWS,),
             )  # fmt: skip
+        case MergeStanding.RULES_UNCHECKED:
+            text = f"{number}, could not be checked."
+            yield Check(standing=CheckState.NOT_RUN, name=name, text=text, kind=state.kind)
         case MergeStanding.DONE:
             text = f"{number}, run on the result before it was merged."
             yield Check(standing=CheckState.PASSES, name=name, text=text)
@@ -319,6 +322,14 @@ def _dry_run(state: MergeState, facts: MergeFacts, *, has_rules: bool) -> Iterat
         yield Check(standing=CheckState.PASSES, name=name, text="passed; its result can be merged.")
         return
     if state.standing in (MergeStanding.DONE, MergeStanding.UNDONE):
+        return
+    if (
+        state.standing is MergeStanding.RULES_UNCHECKED
+        and attempt is not None
+        and attempt.is_unchecked
+    ):
+        text = "stopped, as the quality rules could not be checked."
+        yield Check(standing=CheckState.NOT_RUN, name=name, text=text)
         return
     if (
         state.standing is MergeStanding.GATE_RED

@@ -58,7 +58,7 @@ class GateRun:
     @property
     def blocking(self) -> tuple[RuleFinding, ...]:
         """The rules that let nothing be merged."""
-        return tuple(each for each in self.findings if GateVerdict(each.verdict).blocks)
+        return GateReport(digest="", findings=self.findings).blocking
 
     @property
     def is_of_another_merge(self) -> bool:

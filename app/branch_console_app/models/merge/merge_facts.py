@@ -19,7 +19,7 @@ from branch_console.operations.branch_requests import FastForwardRequest
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
 from branch_console.procedures.call.consequence import Consequence
 from branch_console.procedures.call.permissions import Role
-from branch_console.quality.findings import GateVerdict, RuleFinding
+from branch_console.quality.findings import GATE_ERRORS, GateReport, GateVerdict, RuleFinding
 from branch_console_app.models.branches.head_checks import merged_sides
 from branch_console_app.models.merge.gate_run import GateRun
 from branch_console_app.models.merge.resolver import WHOLE_ROW, groups_of
@@ -146,7 +146,16 @@ class MergeAttempt:
     @property
     def blocking(self) -> tuple[RuleFinding, ...]:
         """The rules that let nothing be published."""
-        return tuple(each for each in self.findings if GateVerdict(each.verdict).blocks)
+        return GateReport(digest="", findings=self.findings).blocking
+
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether no rule fails, and one that would block could not be checked."""
+        if self.job.error is ErrorKind.RULES_NOT_CHECKED:
+            return True
+        # An earlier release refused such a job like one that a rule blocks.
+        verdict = GateReport(digest="", findings=self.findings).verdict
+        return verdict is GateVerdict.NOT_EVALUATED
 
     @property
     def kept_until(self) -> int | None:
@@ -286,7 +295,7 @@ class MergeFacts:
         if self.gate is not None and not self.gate.outdated:
             return True
         return any(
-            each is not None and each.plan_id == plan_id and each.job.error is ErrorKind.GATE_FAILED
+            each is not None and each.plan_id == plan_id and each.job.error in GATE_ERRORS
             for each in (self.merge, self.dry_run)
         )
 

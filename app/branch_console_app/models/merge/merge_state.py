@@ -19,7 +19,7 @@ from branch_console.merge.plan import (
     conflicts_of,
     cost_of,
 )
-from branch_console.quality.findings import GateVerdict, RuleFinding
+from branch_console.quality.findings import GATE_ERRORS, GateVerdict, RuleFinding
 from branch_console.quality.rules import share_text
 from branch_console_app.models.branches.head_checks import rule_words
 from branch_console_app.models.jobs.cut_off import cut_off_words
@@ -58,6 +58,7 @@ class MergeStanding(StrEnum):
     REFUSED = "refused"
     CONFLICTS = "conflicts"
     NEEDS_ROWS = "needs rows"
+    RULES_UNCHECKED = "rules not checked"
     GATE_RED = "gate red"
     NO_RIGHT = "no right"
     STAGED = "staged"
@@ -91,6 +92,7 @@ ROLES: Final[Mapping[MergeStanding, VerdictRole]] = {
     MergeStanding.REFUSED: VerdictRole.STOP,
     MergeStanding.CONFLICTS: VerdictRole.ACT,
     MergeStanding.NEEDS_ROWS: VerdictRole.ACT,
+    MergeStanding.RULES_UNCHECKED: VerdictRole.ACT,
     MergeStanding.GATE_RED: VerdictRole.STOP,
     MergeStanding.NO_RIGHT: VerdictRole.ACT,
     MergeStanding.STAGED: VerdictRole.READY,
@@ -192,9 +194,15 @@ class MergeState:
         return self.standing in (
             MergeStanding.REFUSED,
             MergeStanding.CONFLICTS,
+            MergeStanding.RULES_UNCHECKED,
             MergeStanding.GATE_RED,
             MergeStanding.FAILED,
         )
+
+    @property
+    def takes_override(self) -> bool:
+        """Whether an operator can merge although the quality rules do not let it pass."""
+        return self.standing in (MergeStanding.RULES_UNCHECKED, MergeStanding.GATE_RED)
 
     def to_object(self) -> dict[str, object]:
         """Return the state as JSON values."""
@@ -328,7 +336,7 @@ def _of_jobs(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState | N
             continue
         if attempt.job.error is ErrorKind.CONFLICTS_OPEN and is_settled_elsewhere:
             continue
-        if attempt.job.error is not ErrorKind.GATE_FAILED:
+        if attempt.job.error not in GATE_ERRORS:
             return _failed(attempt.job, what, plan.target)
     return None
 
@@ -378,7 +386,7 @@ def _of_attempt(decision: ForwardDecision, facts: MergeFacts) -> MergeState | No
         return _done(attempt, source, target, facts)
     is_up_to_date = decision.verdict is Verdict.UP_TO_DATE
     is_about = _is_about(attempt, decision.id, is_up_to_date=is_up_to_date)
-    if is_about and attempt.job.error is not ErrorKind.GATE_FAILED:
+    if is_about and attempt.job.error not in GATE_ERRORS:
         return _failed(attempt.job, "merge", target)
     return None
 
@@ -644,11 +652,14 @@ def _of_ready(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState:
 
 
 def _gate_red(plan_id: str, target: str, facts: MergeFacts) -> MergeState | None:
-    for attempt in (facts.merge, facts.dry_run):
-        if attempt is None or attempt.plan_id != plan_id:
-            continue
-        if attempt.job.error is ErrorKind.GATE_FAILED:
-            return _red(attempt.job, attempt.blocking, target, facts)
+    found = [each for each in (facts.merge, facts.dry_run) if each is not None]
+    of_plan = [each for each in found if each.plan_id == plan_id]
+    # A dry run after a merge that the rules stopped is the newer word, and the other way round.
+    newest = max(of_plan, key=lambda each: each.job.created_millis, default=None)
+    if newest is not None and newest.job.error in GATE_ERRORS:
+        if newest.is_unchecked:
+            return _rules_unchecked(newest, target)
+        return _red(newest.job, newest.blocking, target, facts)
     gate = facts.gate
     if gate is not None and gate.blocking and not gate.outdated:
         return _red(gate.job, gate.blocking, target, facts)
@@ -672,12 +683,30 @@ def _red(
     )
 
 
+def _rules_unchecked(attempt: MergeAttempt, target: str) -> MergeState:
+    """Return the state of a merge of which nobody knows if its rules pass."""
+    job, blocking = attempt.job, attempt.blocking
+    others = len(blocking) - 1
+    more = f" {plural(others, 'more rule')} could not be checked either." if others > 0 else ""
+    said = f"{prose(blocking[0].said)}{more} " if blocking else ""
+    step = NextStep.RESUME if job.state.can_resume else NextStep.REVIEW
+    return MergeState(
+        standing=MergeStanding.RULES_UNCHECKED,
+        sentence="The quality rules could not be checked.",
+        detail=f"{said}{code(target)} is unchanged.",
+        primary=MergeAction(step=step, label="Check again"),
+        secondary=_VIEW_JOB,
+        kind=ErrorKind.RULES_NOT_CHECKED,
+        job_id=job.id,
+    )
+
+
 def blocked_by(blocking: tuple[RuleFinding, ...], target: str) -> str:
     """Say which rule blocks a merge into a target, and by how many rows, in Markdown."""
     first, others = blocking[0], len(blocking) - 1
     more = f" {plural(others, 'more rule blocks', 'more rules block')} it, too." if others else ""
     rule = prose(rule_words(first.rule))
-    if first.verdict == GateVerdict.NOT_EVALUATED or first.failures is None:
+    if first.failures is None:
         return f"Blocked by rule {rule}: {plain(first.said)}{more}"
     of = "" if first.rows is None else f" of {full_count(first.rows)}"
     before = first.failures_before

@@ -16,6 +16,7 @@ from branch_console_app.models.merge.merge_facts import MergeFacts
 from branch_console_app.models.merge.merge_preview import SettleOption
 from branch_console_app.models.merge.merge_state import (
     MergeAction,
+    MergeStanding,
     MergeState,
     NextStep,
 )
@@ -131,14 +132,14 @@ def show_state(verdict: MergeState, draft: Draft) -> None:
             st.fragment(_follow, run_every=1.0)(verdict.job_id, verdict.steps, draft)
         else:
             draw_verdict(verdict)
-        _show_more(draft)
+        _show_more(draft, verdict)
         if verdict.secondary is not None:
             _show_action(verdict.secondary, verdict, draft, is_primary=False)
         if verdict.primary is not None:
             _show_action(verdict.primary, verdict, draft, is_primary=True)
 
 
-def _show_more(draft: Draft) -> None:
+def _show_more(draft: Draft, verdict: MergeState) -> None:
     """Draw what can be done with a draft whatever its verdict is."""
     source, target = draft.source.name, draft.target.name
     with st.popover("More", key="merge-more"):
@@ -151,6 +152,11 @@ def _show_more(draft: Draft) -> None:
             help="Lists the branches again. Decisions on conflicts are kept.",
             on_click=_choose_another,
         )  # fmt: skip
+        if verdict.standing is MergeStanding.RULES_UNCHECKED and draft.facts.gap is None:
+            offer(
+                Action.MERGE, "Override…", key="more-override", is_link=True,
+                icon=f":material/{_ICONS[NextStep.OVERRIDE]}:",
+            )  # fmt: skip
         st.caption("This address opens this merge:")
         st.code(state.address(), language=None, wrap_lines=True)
 

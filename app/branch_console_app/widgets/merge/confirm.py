@@ -69,14 +69,15 @@ def show_merge_dialog(
     """
     plan, answer, verdict = preview.plan, preview.command, preview.state
     actions = (verdict.primary, verdict.secondary)
-    if not any(each is not None and each.step in _OFFERS for each in actions):
+    is_offered = any(each is not None and each.step in _OFFERS for each in actions)
+    if not (is_offered or verdict.takes_override):
         draw_verdict(verdict)
         if verdict.standing is MergeStanding.STALE:
             update_button("dialog-plan-again")
         return
     show_confirmation(Confirmation.of_merge(answer, checks))
     is_staged = verdict.standing is MergeStanding.STAGED
-    mode = Mode.MERGE if is_staged or verdict.standing is MergeStanding.GATE_RED else _mode()
+    mode = Mode.MERGE if is_staged or verdict.takes_override else _mode()
     if mode is Mode.DRY_RUN:
         _show_dry_run_button(answer, form, plan)
         return
@@ -87,7 +88,7 @@ def show_merge_dialog(
         help="It tries again only while the conflicts and the decisions on them stay the same.",
     )  # fmt: skip
     again, wait = _RETRIES[chosen]
-    is_blocked = verdict.standing is MergeStanding.GATE_RED
+    is_blocked = verdict.takes_override
     override = ask_for_override() if is_blocked else None
     ask_for_reason(answer, f"{plan.source}-{plan.target}")
     agreed = Agreement(override_gate=override, plan_again=again, wait=wait)

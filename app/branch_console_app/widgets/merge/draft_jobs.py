@@ -12,7 +12,7 @@ from branch_console.merge.plan import Plan
 from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.browse.page_values import BranchItem
 from branch_console.procedures.call.call import Argument
-from branch_console.quality.findings import RuleFinding
+from branch_console.quality.findings import GATE_ERRORS, RuleFinding
 from branch_console_app import reads, state
 from branch_console_app.models.merge.gate_run import GateRun, SoughtMerge, latest_creation
 from branch_console_app.models.merge.merge_facts import MergeAttempt, UndoneMerge
@@ -217,7 +217,7 @@ def _draft(source: str, target: str) -> str:
 
 
 def _findings(job: JobView) -> tuple[RuleFinding, ...]:
-    if job.error not in (None, ErrorKind.GATE_FAILED):
+    if job.error is not None and job.error not in GATE_ERRORS:
         return ()
     return tuple(find_judgement(job) or ())
 

@@ -30,6 +30,7 @@ _ICONS: Final[Mapping[MergeStanding, str]] = {
     MergeStanding.REFUSED: "block",
     MergeStanding.CONFLICTS: "call_split",
     MergeStanding.NEEDS_ROWS: "compare",
+    MergeStanding.RULES_UNCHECKED: "gpp_maybe",
     MergeStanding.GATE_RED: "gpp_bad",
     MergeStanding.NO_RIGHT: "lock",
     MergeStanding.STAGED: "publish",

@@ -32,7 +32,7 @@ _MARKS = {
     GateVerdict.INFO: ":blue[i] info",
     GateVerdict.WARN: ":orange[△] warn",
     GateVerdict.BLOCK: ":red[✕] block",
-    GateVerdict.NOT_EVALUATED: ":red[✕] not evaluated",
+    GateVerdict.NOT_EVALUATED: ":orange[△] not evaluated",
 }
 
 

@@ -111,7 +111,8 @@ def judge_result(
     """Judge a staged result; what is found is kept as the answer of the job.
 
     Raises:
-        Refused: The gate blocks, and the call does not override it.
+        Refused: A rule fails, and the call does not override it.
+        PaimonError: The rules could not be checked, and the call does not override them.
     """
     rules, report = report_on(warehouse, rows, call, sides, progress)
     check_passes(call, report)
@@ -140,14 +141,27 @@ def report_on(
 
 
 def check_passes(call: ProcedureCall, report: GateReport) -> None:
-    """Raise Refused if the gate blocks, and the call does not override it."""
-    if report.verdict.blocks and call.agreement.override_gate is None:
+    """Raise an error if the gate blocks, and the call does not override it.
+
+    Raises:
+        Refused: A rule fails.
+        PaimonError: None fails, and one that would block could not be checked: the job can go on.
+    """
+    if not report.verdict.blocks or call.agreement.override_gate is not None:
+        return
+    if report.verdict is GateVerdict.BLOCK:
         raise Refused(
             f"{_said(report.blocking)} Nothing was changed. Correct the rows on the source, or let "
             "an operator override the rule with a reason.",
             kind=ErrorKind.GATE_FAILED,
             gate=report.to_object(),
         )
+    raise PaimonError(
+        f"The quality rules could not be checked. {_said(report.blocking)} Nothing was changed. "
+        "Check them again once the cause is gone, or let an operator override them with a reason.",
+        kind=ErrorKind.RULES_NOT_CHECKED,
+        gate=report.to_object(),
+    )
 
 
 def passed_result(

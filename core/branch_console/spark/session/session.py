@@ -501,6 +501,8 @@ def _result_of(future: "Future[T]", description: str, settings: SparkSettings) -
                 "query_memory.",
                 kind=ErrorKind.LIMIT_REACHED,
             ) from error
+        # The sentence has only the last line of it.
+        _log.warning("Spark could not %s", description, exc_info=error)
         raise PaimonError(
             f"Spark could not {description}: {_first_line(error)}. The worker's log has more.",
             description=description,
