@@ -540,7 +540,7 @@ def test_partitions_are_counted_by_their_values_whatever_their_keys_are_called(
     table.keep_rules(_CODE)
     table.run("dry_run_merge", "dry", branch="dev")
     (found,) = table.kept["dry"].rows.to_pylist()
-    grown = {"partition": "failures=NULL/p0=x", "failures": 3, "failures_before": 0}
+    grown = {"partition": "failures='NULL'/p0=x", "failures": 3, "failures_before": 0}
     assert found["partitions"] == [grown]
 
 
