@@ -216,11 +216,12 @@ class TableSchema:
         """Whether batch readers of a table with a primary key leave out what is not compacted yet.
 
         Files above level 0 hold each key once then, and adding one at level 0 shows nothing.
+
+        Source: Paimon CoreOptions.batchScanSkipLevel0.
         """
-        has_vectors = self.options.read(table_options.DELETION_VECTORS_ENABLED)
-        merges_on_read = self.options.read(table_options.DELETION_VECTORS_MERGE_ON_READ)
-        is_first_row = self.merge_engine is MergeEngine.FIRST_ROW
-        return (has_vectors and not merges_on_read) or is_first_row
+        if self.options.read(table_options.DELETION_VECTORS_ENABLED):
+            return not self.options.read(table_options.DELETION_VECTORS_MERGE_ON_READ)
+        return self.merge_engine is MergeEngine.FIRST_ROW
 
     def project(self, names: tuple[str, ...]) -> RowType:
         """Return the columns `names`, in that order.

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.errors import ErrorKind, InvalidInput, NotFound
-from branch_console.format import options as table_options
 from branch_console.format.data_types import with_nullable
 from branch_console.format.read_branches import FallbackOrder, FallbackRule
 from branch_console.format.table_schema import BucketMode, TableSchema
@@ -206,19 +205,12 @@ def _batch_files(state: ReadState) -> pa.Table:
     if snapshot is None:
         return _NO_FILES
     files = state.table.live_files(snapshot).select(_NO_FILES.column_names)
-    if schema.primary_keys and _skips_level_zero(schema):
+    if schema.primary_keys and schema.skips_level_0:
         files = files.filter(pc.greater(files["level"], 0))
     if schema.bucket_mode is BucketMode.POSTPONE_MODE:
         # What has no bucket yet waits for a compaction; nobody reads it before.
         files = files.filter(pc.greater_equal(files["bucket"], 0))
     return files
-
-
-def _skips_level_zero(schema: TableSchema) -> bool:
-    options = schema.options
-    if options.read(table_options.DELETION_VECTORS_ENABLED):
-        return not options.read(table_options.DELETION_VECTORS_MERGE_ON_READ)
-    return options.read(table_options.MERGE_ENGINE) == "first-row"
 
 
 def _by_partition(files: pa.Table, branch: str) -> pa.Table:

@@ -97,6 +97,22 @@ def test_the_bucket_mode_follows_from_bucket_and_keys(
     assert changed.with_options({"bucket": bucket}).bucket_mode is mode
 
 
+@pytest.mark.parametrize(
+    ("options", "skips"),
+    [
+        ({}, False),
+        ({"merge-engine": "first-row"}, True),
+        ({"deletion-vectors.enabled": "true"}, True),
+        ({"deletion-vectors.enabled": "true", "deletion-vectors.merge-on-read": "true"}, False),
+        ({"deletion-vectors.merge-on-read": "true"}, False),
+    ],
+)
+def test_readers_skip_new_files_where_paimon_does(
+    schema: TableSchema, options: dict[str, str], skips: bool
+) -> None:
+    assert schema.with_options(options).skips_level_0 is skips
+
+
 def test_the_fingerprint_leaves_out_id_and_time_and_nothing_else(schema: TableSchema) -> None:
     assert replace(schema, id=8, time_millis=1).fingerprint == schema.fingerprint
     for other in (
