@@ -31,7 +31,8 @@ class JobSettings:
         query_seconds: How long a query may run; None sets no limit.
         query_rows: How many rows one answer may have.
         query_memory: The memory of Spark's driver for the rows of one answer, such as `1g`.
-        idle_seconds: How long a worker waits for the next job before it ends; None waits for ever.
+        idle_seconds: How long a worker waits for the next job before it ends; None waits for ever,
+            except that a worker which `JobClient` starts then ends after a quarter of an hour.
     """
 
     warehouse: str

@@ -40,9 +40,11 @@ _GRACE_SECONDS: Final = 10
 
 
 def run_worker(settings: JobSettings, *, stop: threading.Event | None = None) -> None:
-    """Run jobs until a signal to stop, or until there were none for long enough.
+    """Run jobs until a signal to stop, or until there were none for `settings.idle_seconds`.
 
-    A running job goes on with the next worker.
+    The worker does not depend on a console: it runs on if the browser or the console is closed.
+    While schedules are there it does not end, but stops Spark when it is idle. A job that a signal
+    cuts off goes on with the next worker.
 
     Args:
         settings: The settings of the job store and of Spark.
@@ -82,7 +84,7 @@ def _run_until_idle(settings: JobSettings, stopping: threading.Event) -> None:
     pulse.beat()
     with _jobs_running(settings, context) as schedules:
         threading.Thread(target=_recover, args=(warehouse,), daemon=True).start()
-        busy_until = looked = time.monotonic()
+        last_busy = looked = time.monotonic()
         while not stopping.wait(_BEAT_SECONDS):
             pulse.beat()
             if time.monotonic() - looked > _POLICY_SECONDS:
@@ -92,10 +94,10 @@ def _run_until_idle(settings: JobSettings, stopping: threading.Event) -> None:
                 _log.error("the job store %s was removed or replaced: the worker ends", store)
                 break
             if context.job is not None:
-                busy_until = time.monotonic()
+                last_busy = time.monotonic()
                 if _is_cancelled(context.job):
                     rows.cancel()
-            elif not _is_idle(settings, time.monotonic() - busy_until):
+            elif not _is_idle(settings, time.monotonic() - last_busy):
                 continue
             elif schedules.are_there:
                 # Nobody else would be there when the next one is due.
