@@ -85,11 +85,12 @@ def _settled(
         return delete_rows(warehouse, rows, merge, plan, progress, write_id)
     if found.open_count:
         remove_copies(warehouse.store, written_paths(merge.target, found.messages))
-        page = ", or on the page of conflicts" if spec.kind is MergeKind.MERGE else ""
+        # A catalog merge has no page for them: its tables have.
+        page = "on the merge page of the table, or " if spec.kind is MergeKind.MERGE else ""
         raise Refused(
             f"{spec.title} of {plan.table} is refused: "
             f"{count(found.open_count, 'conflict')} of rows must be settled first. Nothing was "
-            f"changed. Settle them by a policy (--policy FILE){page}.",
+            f"changed. Settle them {page}by a policy (--policy FILE).",
             kind=ErrorKind.CONFLICTS_OPEN,
             plan_id=plan.id,
             conflicts=found.open_count,
