@@ -179,6 +179,7 @@ class PretendTable:
     broken_events: tuple[PaimonError, ...] = ()
     error: PaimonError | None = None
     comment: str | None = None
+    blocked_until: int | None = None
 
     def branch(self, name: str) -> PretendBranch:
         if name not in self.branches:
@@ -638,6 +639,7 @@ def _item(table: PretendTable) -> TableItem:
         branches=BranchCounts.of(table.branches) if readable else None,
         broken_branches=broken,
         broken_rescues=tuple(name for name in unreadable if name.startswith(RESCUE_PREFIX)),
+        blocked_until=table.blocked_until,
         last_event=table.events[-1] if table.events else None,
         error=table.error,
     )

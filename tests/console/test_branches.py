@@ -11,6 +11,7 @@ from branch_console.errors import ErrorKind, FormatError
 from branch_console.format.identifier import Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.procedures.undo.undo import UndoChance
+from branch_console_app.models.parts.actions import DroppedFiles
 from tests.console.pages import Console, Page, air_console, settings
 from tests.console.pretend import (
     HOUR,
@@ -102,7 +103,7 @@ def test_a_broken_branch_is_a_card_with_its_ways_out_and_the_others_stay(tmp_pat
     page = air_console(tmp_path).open("branches", **FLIGHTS, branch="half-made")
     assert page.at.get("plotly_chart")
     assert "**6 branches**" in page.text
-    assert "so it cannot be read\\. Nothing else is affected." in page.text
+    assert "so it cannot be read\\. Other branches are not affected, but expiry" in page.text
     kinds = {button.key: button.proto.type for button in page.at.button}
     assert [key for key, kind in kinds.items() if kind == "primary"] == ["do-drop-branch"]
     assert "snapshot/LATEST" in page.unfold("br_files").at.dataframe[0].value["File"].tolist()
@@ -110,6 +111,25 @@ def test_a_broken_branch_is_a_card_with_its_ways_out_and_the_others_stay(tmp_pat
     assert dropped.at.query_params["do"] == "drop-branch"
     other = air_console(tmp_path).open("branches", **FLIGHTS)
     assert "✕ cannot be read" in other.text
+
+
+def test_the_drop_of_a_branch_that_blocks_expiry_begins_with_what_ends_that(
+    tmp_path: Path,
+) -> None:
+    console = air_console(tmp_path)
+    lost = FormatError("A list is missing.", kind=ErrorKind.FILES_MISSING)
+    console.services.listed[1].branches["torn"] = PretendBranch("torn", (), error=lost)
+    page = console.open("branches", **FLIGHTS, branch="torn")
+    assert "expiry of the table is blocked until this one is restored, or dropped" in page.text
+    dialog = page.click("do-drop-branch")
+    (choice,) = (each for each in dialog.at.radio if each.key == "do-files")
+    assert choice.value == DroppedFiles.LATER
+    assert "Expiry stays blocked until the rescue branch is released." in choice.proto.captions
+    # A branch that can be read keeps its files, as before.
+    other = console.open("branches", **FLIGHTS, branch="fix-delays", do="drop-branch")
+    (choice,) = (each for each in other.at.radio if each.key == "do-files")
+    assert choice.value == DroppedFiles.STAY
+    assert not choice.proto.captions
 
 
 def test_pages_about_a_broken_branch_show_main_and_say_so(tmp_path: Path) -> None:

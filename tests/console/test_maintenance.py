@@ -286,13 +286,23 @@ def test_what_is_due_is_shown_where_a_broken_branch_stops_an_expiry(
     services.dry_runs["expire_snapshots"] = FormatError("Snapshot 3 of 'dev' is broken.")
     page = opened(services, "Expire").click("dry-run-expire_snapshots")
     assert "Snapshot 3 of `dev` is broken" in page.text
-    assert "**3 snapshots due**" in page.text
+    assert "**3 snapshots due, blocked by a branch that cannot be read**" in page.text
     # None of them goes, and there is no button that takes them.
     assert ":red-badge[\N{MINUS SIGN} expire]" not in page.text
+    assert ":orange-badge[△ blocked]" in page.text
+    assert "✓ stay" not in page.text
     assert not page.has_button("run-expire_snapshots")
     services.due = ()
     page = opened(services, "Expire").click("dry-run-expire_snapshots")
     assert "No snapshot is due on the branches that can be read." in page.text
+
+
+def test_an_expiry_that_a_released_branch_blocks_says_until_when(services: PretendServices) -> None:
+    services.dry_runs["expire_snapshots"] = FormatError(
+        "Branch 'rescue-1' is broken.", blocked_until=1_700_000_000_000
+    )
+    page = opened(services, "Expire").click("dry-run-expire_snapshots")
+    assert "**Expiry is blocked until 2023-11-14 22:13:20 +00:00.**" in page.text
 
 
 def test_orphans_that_wait_are_told_where_a_broken_branch_stops_a_cleaning(

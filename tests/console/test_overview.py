@@ -48,19 +48,22 @@ def test_a_dropped_branch_that_stops_the_cleaning_is_named_until_it_is_released(
     flights.branches["rescue-0b"] = PretendBranch("rescue-0b", (), error=broken)
     page = console.open()
     assert (
-        "No cleaning frees a file of **air\\.flights** until `rescue-0b` is released: it cannot be "
-        "read, so it may need any." in page.text
+        "Expiry of **air\\.flights** is blocked: rescue branch `rescue-0b` cannot be read. "
+        "Release it." in page.text
     )
     way_out = [query for label, query in page.links() if label == "See cause and fix"]
     assert any("branch=rescue-0b" in query for query in way_out)
     # Its card says why, that it can go now, and what ends with it.
     card = console.open("branches", db="air", table="flights", branch="rescue-0b")
-    assert "No cleaning frees a file of the table until it is released." in card.text
-    assert "it can be released at once, and undo of the operation that made it ends" in card.text
-    assert "Nothing else is affected" not in card.text
-    # One that can be read needs no attention.
+    assert "Expiry of the table is blocked until it is released." in card.text
+    assert "You can release it now. The drop can then no longer be undone." in card.text
+    # Once it is released, expiry is blocked for as long as undo can bring it back.
     del flights.branches["rescue-0b"]
-    assert "No cleaning frees" not in console.open().text
+    assert "Expiry of" not in console.open().text
+    flights.blocked_until = 4_000_000_000_000
+    assert "Expiry of **air\\.flights** is blocked until " in console.open().text
+    flights.blocked_until = 1_000_000_000_000
+    assert "Expiry of" not in console.open().text
 
 
 def test_names_are_text(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Overview: what waits for you, what is at risk, the tables, and what happened last."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -27,6 +28,7 @@ from branch_console_app.models.parts.wording import (
     code,
     count,
     cut_at_word,
+    moment,
     one_line,
     plain,
     plural,
@@ -151,19 +153,43 @@ def _show_empty() -> None:
 def _show_attention(items: Sequence[TableItem], place: Location) -> None:
     """Draw what cannot be read, a line each, which opens it with its way out."""
     at_risk = [item for item in items if item.health is not Health.HEALTHY]
-    lines = [
+    broken = [
         *((item, branch) for item in at_risk for branch in item.broken_branches or (None,)),
         *((item, branch) for item in items for branch in item.broken_rescues),
+    ]
+    now = state.now_millis()
+    lines = [
+        *(partial(_show_finding, item, branch, place) for item, branch in broken),
+        *(
+            partial(_show_blocked, item, item.blocked_until, place)
+            for item in items
+            if item.blocked_until is not None and now < item.blocked_until
+        ),
     ]
     if not lines:
         return
     with st.container(border=True, key="card-attention"):
         st.markdown(f"**Needs attention** :orange-badge[{len(lines)}]")
-        for number, (item, branch) in enumerate(lines[:_MOST_LINES]):
+        for number, show_line in enumerate(lines[:_MOST_LINES]):
             with _line(f"a{number}"):
-                _show_finding(item, branch, place)
+                show_line()
         if len(lines) > _MOST_LINES:
             st.caption(f"and {plural(len(lines) - _MOST_LINES, 'other')}")
+
+
+def _show_blocked(item: TableItem, until: int, place: Location) -> None:
+    """Draw that the expiry of a table waits for the undo of a release to end."""
+    name = item.identifier
+    st.markdown(":orange[△]", width="content")
+    st.markdown(
+        f"Expiry of **{plain(name.table_name)}** is blocked until {moment(until, state.zone())}: a "
+        "released branch cannot be read.",
+        width="stretch",
+    )
+    state.link(
+        PageName.MAINTENANCE, "See cause and fix", place.at_table(name.database, name.table),
+        icon=":material/healing:",
+    )  # fmt: skip
 
 
 def _show_finding(item: TableItem, branch: str | None, place: Location) -> None:
@@ -175,8 +201,8 @@ def _show_finding(item: TableItem, branch: str | None, place: Location) -> None:
         words = f"Branch {code(branch)} of **{table}** cannot be read. The other branches are fine."
         if branch in item.broken_rescues:
             words = (
-                f"No cleaning frees a file of **{table}** until {code(branch)} is released: it "
-                "cannot be read, so it may need any."
+                f"Expiry of **{table}** is blocked: rescue branch {code(branch)} cannot be read. "
+                "Release it."
             )
         st.markdown(words, width="stretch")
         state.link(

@@ -29,6 +29,8 @@ from branch_console.table.versioned_files import (
 _NO_CHANGELOGS: Final = "none"
 _IS_NAMED: Final = "broken_branch"
 """The fact of an error that says which branch is broken."""
+TAKEN_BY: Final = "taken_by"
+"""The fact of an error that says which operation took the names that are broken."""
 
 T = TypeVar("T")
 
@@ -199,14 +201,15 @@ def broken_branch(
         advice = f"run branch-console doctor {name} --deep, which says how to go on"
     if expiry is not None:
         advice = (
-            f"undo operation {expiry}, which took it, or wait for the end of its grace, after "
-            "which the next expiry of snapshots lets go of it"
+            f"wait until undo of operation {expiry}, which took it, ends; the next expiry of "
+            f"snapshots then lets go of it. To wait no longer, undo operation {expiry}, and run it "
+            "again with the grace '0 s'"
         )
     return FormatError(
         f"Branch {branch!r} of {name} is broken and may need any file, so no file may leave the "
         f"table: {advice}. {error.message}",
         kind=error.kind,
-        **{**error.facts, _IS_NAMED: branch},
+        **{**error.facts, _IS_NAMED: branch, **({} if expiry is None else {TAKEN_BY: expiry})},
     )
 
 
@@ -236,21 +239,46 @@ def find_references(
     """
     found: list[Reference] = []
     unread: list[UnreadReferences] = []
-
-    def read(branch: str, expiry: str | None, of_branch: Callable[[], Iterable[Reference]]) -> None:
-        try:
-            found.extend(tuple(of_branch()))
-        except (FormatError, NotFound) as error:
-            unread.append(UnreadReferences(branch=branch, expiry=expiry, error=error))
-
     for name in (MAIN_BRANCH, *table.branches.names()):
-        read(name, None, partial(_of_listed, table.on_listed(name)))
+        of_branch = partial(_of_listed, table.on_listed(name))
+        _read_into(found, unread, branch=name, expiry=None, read=of_branch)
     # Retired names come last: what is retired meanwhile is then seen here or there.
     for operation_id in retired_operations(table):
-        for branch in retired_branches(table, operation_id):
-            retired = table.retired(operation_id, branch)
-            read(branch, operation_id, partial(_of_retired, retired, operation_id))
+        retired, broken = find_retired_references(table, operation_id)
+        found += retired
+        unread += broken
     return tuple(found), tuple(unread)
+
+
+def find_retired_references(
+    table: FileStoreTable, operation_id: str
+) -> tuple[tuple[Reference, ...], tuple[UnreadReferences, ...]]:
+    """Return the references that one operation took, and what is wrong with the others.
+
+    Raises:
+        StorageError: The store did not answer.
+    """
+    found: list[Reference] = []
+    unread: list[UnreadReferences] = []
+    for branch in retired_branches(table, operation_id):
+        of_branch = partial(_of_retired, table.retired(operation_id, branch), operation_id)
+        _read_into(found, unread, branch=branch, expiry=operation_id, read=of_branch)
+    return tuple(found), tuple(unread)
+
+
+def _read_into(
+    found: list[Reference],
+    unread: list[UnreadReferences],
+    *,
+    branch: str,
+    expiry: str | None,
+    read: Callable[[], Iterable[Reference]],
+) -> None:
+    """Add the references of one branch to the others, or what is wrong with them."""
+    try:
+        found.extend(tuple(read()))
+    except (FormatError, NotFound) as error:
+        unread.append(UnreadReferences(branch=branch, expiry=expiry, error=error))
 
 
 def retired_operations(table: FileStoreTable) -> tuple[str, ...]:

@@ -30,7 +30,10 @@ def test_a_dry_run_tells_and_changes_nothing(console: CommandLine, bench: Branch
     answer = console("drop-branch", "db.t", "dev", "--dry-run")
     assert answer.code == 0
     assert answer.lines[0] == "Drop branch 'dev' of db.t"
-    assert any("1 commit is in no other branch." in line for line in answer.lines)
+    assert any(
+        "1 commit is in no other branch; the rescue branch keeps it." in line
+        for line in answer.lines
+    )
     assert metadata(bench) == before
 
 

@@ -67,7 +67,7 @@ def test_a_branch_that_cannot_be_read_is_named_beside_the_figures(
     assert answer.code == 0
     assert answer.lines[1].startswith("main       branch      2")
     assert not any(line.startswith("dev") for line in answer.lines)
-    said = "Branch 'dev' could not be read: its bytes are not counted"
+    said = "Branch 'dev' cannot be read: its bytes are not counted"
     assert said in " ".join(answer.err.split())
     document = console.json("storage", "db.t")
     (unread,) = document["unread"]

@@ -1,4 +1,4 @@
-"""F24 to F29: what somebody has to look after, each with its bound."""
+"""F24 to F29 and F34: what somebody has to look after, each with its bound."""
 
 from dataclasses import replace
 
@@ -7,6 +7,7 @@ import pytest
 from branch_console.diff.health.finding import HazardSeverity, HealthFinding
 from branch_console.diff.health.open_operations import OpenOperationFacts
 from branch_console.diff.health.upkeep_rules import (
+    BlockingRelease,
     ConsumerFacts,
     FenceFacts,
     StagedFacts,
@@ -97,3 +98,15 @@ def test_f29_a_result_that_nobody_published() -> None:
     assert "A dry run of dev into main staged files 1 day ago" in finding.text
     assert calls(finding) == [("recover", {"table": "db.t"})]
     assert found(staged=[replace(STAGED, age_millis=DAY - 1)]) == []
+
+
+def test_f34_a_released_branch_that_cannot_be_read() -> None:
+    release = BlockingRelease(operation_id="op", branch="rescue-1", until="20:33")
+    finding = one(blocking=[release])
+    assert (finding.rule, finding.branch) == ("F34", "rescue-1")
+    assert finding.evidence == ("operation op",)
+    assert finding.text == (
+        "Expiry of db.t is blocked until 20:33: the released branch 'rescue-1' cannot be read."
+    )
+    assert "grace '0 s'" in finding.advice
+    assert calls(finding) == []

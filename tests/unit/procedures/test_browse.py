@@ -68,6 +68,20 @@ def test_a_broken_branch_that_was_dropped_is_no_risk_and_told_until_it_is_releas
     bench.call("release_branch", operation="away", branch=rescue)
     (table,) = list_tables(bench.warehouse())
     assert table.broken_rescues == ()
+    # Undo can bring it back for 10 minutes, and no file leaves the table before.
+    released = table.last_event
+    assert released is not None
+    assert released.receipt is not None
+    end = released.receipt.finished_millis + 600_000
+    assert table.blocked_until == end
+    later = bench.warehouse(clock=lambda: end)
+    assert [each.blocked_until for each in list_tables(later)] == [None]
+
+
+def test_a_released_branch_that_can_be_read_blocks_no_expiry(bench: BranchBench) -> None:
+    bench.call("drop_branch", branch="dev", reclaim=True)
+    (table,) = list_tables(bench.warehouse())
+    assert table.blocked_until is None
 
 
 def test_columns_that_two_branches_added_under_one_id_are_two_columns(bench: BranchBench) -> None:

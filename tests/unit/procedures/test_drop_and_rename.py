@@ -72,7 +72,7 @@ def test_a_dropped_branch_is_whole_under_another_name(bench: BranchBench) -> Non
     assert (event.kind, event.branch, event.reason) == (LineageKind.DROPPED, "dev", "done")
     assert event.base_tag == "branch-base-dev"
     assert event.before is not None
-    assert "2 commits are in no other branch." in receipt.notes
+    assert "2 commits are in no other branch; the rescue branch keeps them." in receipt.notes
     assert any("snapshot 3" in note and "by bob" in note for note in receipt.notes)
 
 
@@ -102,20 +102,22 @@ def test_undo_of_a_drop_waits_for_the_name(bench: BranchBench) -> None:
     assert bench.table("other").snapshots.latest_id() == 1
 
 
-def test_what_a_drop_loses_is_told_first(bench: BranchBench) -> None:
+def test_a_drop_says_first_what_only_the_branch_has_and_that_it_is_kept(
+    bench: BranchBench,
+) -> None:
+    """The rescue branch keeps commits and tags: to call them removed would contradict that."""
     found = preview(bench, "drop_branch", branch="dev")
     assert found.can_run
     assert found.typed_name == "dev"
-    lost = {each.text: each.details for each in found.consequences if each.weight is Weight.LOSES}
-    assert list(lost) == [
-        "2 commits are in no other branch.",
-        "Its tags go with it.",
-        "Streaming readers stand on it, and will find nothing.",
+    assert [(each.weight, each.text, len(each.details)) for each in found.consequences[:3]] == [
+        (Weight.KEEPS, "2 commits are in no other branch; the rescue branch keeps them.", 2),
+        (Weight.CHANGES, "Its tags move to the rescue branch.", 1),
+        (Weight.LOSES, "Streaming readers stand on it, and will find nothing.", 1),
     ]
-    assert [len(details) for details in lost.values()] == [2, 1, 1]
+    assert not any("Expiry" in each.text for each in found.consequences)
     run(bench, "fast_forward", "ff", branch="dev")
     again = preview(bench, "drop_branch", branch="dev")
-    assert "2 commits are in no other branch." not in [each.text for each in again.consequences]
+    assert not any("in no other branch" in each.text for each in again.consequences)
     assert again.plan_id != found.plan_id
     with pytest.raises(Refused, match="preview is out of date"):
         run(bench, "drop_branch", branch="dev", plan_id=found.plan_id)

@@ -424,7 +424,9 @@ def test_a_broken_branch_is_brought_back_within_the_grace_and_goes_with_the_firs
     ask(broken, operation="again", now=LATER + 2, branch="other")
     if damage is not lose_schemas:
         # Undo is promised, so nobody may take a file before it ends.
-        with pytest.raises(FormatError, match="undo operation again, which took it, or wait"):
+        with pytest.raises(
+            FormatError, match="wait until undo of operation again, which took it, ends"
+        ):
             ask(broken, now=LATER + 3, grace="0 s")
     broken.expire("after", now=LATER + 2 + _GRACE)
     assert not Path(broken.table().paths.retired_dir).is_dir() or not list(

@@ -1,6 +1,7 @@
 """Dropped branches that cannot be read: each can be released, and then files go again."""
 
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Callable
@@ -13,7 +14,9 @@ import pytest
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.errors import FormatError, Refused
 from branch_console.format.receipt import Receipt
+from branch_console.format.scan_options import moment_text
 from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.maintenance.doctor import examine
 from branch_console.procedures.preview import Preview, Weight, preview_call
 from branch_console.procedures.recover import recover_table
 from tests.support.branch_bench import store_of, tree
@@ -313,3 +316,64 @@ def test_a_kill_while_one_of_two_broken_branches_goes_loses_no_file(bench: Expir
         assert {"a", "d", "e"} <= fresh.data_names()
         assert fresh.table().branches.names() == ("good",)
         shutil.rmtree(cut.root)
+
+
+def test_a_drop_says_how_long_a_branch_that_cannot_be_read_blocks_expiry(
+    bench: ExpiryBench,
+) -> None:
+    tear_snapshot(bench, "one")
+    broken = ExpiryBench(bench.root)
+
+    def told(**given: Argument) -> str:
+        call = ProcedureCall(
+            name="drop_branch",
+            arguments={"table": "db.t", "branch": "one", **given},
+            actor="ann",
+            operation_id="look",
+        )
+        found = preview_call(broken.warehouse(clock=lambda: LATER), call)
+        (text,) = (each.text for each in found.consequences if "Expiry" in each.text)
+        return text
+
+    assert told().startswith("Expiry of db.t stays blocked: the rescue branch cannot be read")
+    assert told(reclaim=True).startswith("Expiry of the table stays blocked for 10 minutes")
+    assert told(reclaim=True, grace="0 s") == "Expiry of the table works again at once."
+
+
+def test_a_released_branch_that_cannot_be_read_blocks_expiry_until_a_time_that_all_tell(
+    tmp_path: Path,
+) -> None:
+    bench = ExpiryBench(tmp_path / "made")
+    bench.add("a")
+    bench.branch("one")
+    bench.add("b", branch="one")
+    bench.replace("e")
+    broken = drop_broken(bench, tear_manifest, "one")
+    ask(broken, "rescue-one", "away", now=LATER + 1)
+    until = moment_text(LATER + 1 + GRACE)
+    with pytest.raises(FormatError, match=re.escape(f"Expiry of db.t is blocked until {until}. ")):
+        broken.expire("early", now=LATER + 2)
+    (finding,) = (
+        each
+        for each in examine(broken.warehouse(clock=lambda: LATER + 2), broken.identifier).findings
+        if each.rule == "F34"
+    )
+    assert finding.text.startswith(f"Expiry of db.t is blocked until {until}")
+    # As the advice says: undo, then release without a grace.
+    broken.run("undo", "back", LATER + 3, {"operation": "away"})
+    ask(broken, "rescue-one", "now", now=LATER + 4, grace="0 s")
+    broken.expire("late", now=LATER + 5)
+    health = examine(broken.warehouse(clock=lambda: LATER + 6), broken.identifier)
+    assert not any(each.rule == "F34" for each in health.findings)
+    assert ExpiryBench(bench.root).broken() == []
+
+
+def test_a_release_is_told_as_blocking_until_its_grace_ends_and_no_longer(
+    bench: ExpiryBench,
+) -> None:
+    broken = drop_broken(bench, tear_manifest, "one")
+    ask(broken, "rescue-one", "away", now=LATER + 1)
+    over = broken.warehouse(clock=lambda: LATER + 1 + GRACE)
+    assert not any(each.rule == "F34" for each in examine(over, broken.identifier).findings)
+    broken.expire("expire", now=LATER + 1 + GRACE)
+    assert ExpiryBench(bench.root).broken() == []

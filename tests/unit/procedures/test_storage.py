@@ -244,7 +244,7 @@ def test_a_branch_that_cannot_be_read_is_named_and_all_others_are_counted(
     rows = storage_rows(found).to_pylist()
     assert rows[-1]["needed_by"] == "dev"
     assert rows[-1]["head_bytes"] is None
-    assert found.unread[0].sentence.startswith("Branch 'dev' could not be read: its bytes are not")
+    assert found.unread[0].sentence.startswith("Branch 'dev' cannot be read: its bytes are not")
 
 
 @pytest.mark.parametrize("damage", [break_schema, remove_schema, break_consumer])

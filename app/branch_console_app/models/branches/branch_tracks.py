@@ -114,7 +114,7 @@ def standing_sentence(track: Track, versus: str) -> str:
     other, ahead, behind = code(versus), track.ahead or 0, track.behind or 0
     match track.state:
         case LaneState.BROKEN:
-            return "This branch cannot be read. Nothing else is affected."
+            return "This branch cannot be read. Other branches are not affected."
         case _ if track.branch == versus:
             return "The other branches are compared with this one."
         case LaneState.EMPTY:

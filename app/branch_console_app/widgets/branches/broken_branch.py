@@ -7,7 +7,7 @@ from branch_console.errors import PaimonError
 from branch_console.format.identifier import RESCUE_PREFIX, Identifier
 from branch_console.procedures.browse.page_values import BranchItem
 from branch_console_app import reads, state
-from branch_console_app.models.branches.broken_branches import broken_sentence
+from branch_console_app.models.branches.broken_branches import broken_sentence, effect_sentence
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import age, code, count, plain, prose
@@ -16,10 +16,6 @@ from branch_console_app.widgets.parts.dialogs import offer
 from branch_console_app.widgets.parts.problem import guarded
 
 _FILES = "br_files"
-_STOPS_CLEANING = (
-    "No cleaning frees a file of the table until it is released. As it cannot be read, it can be "
-    "released at once, and undo of the operation that made it ends then."
-)
 
 
 def show_broken_branch(
@@ -27,7 +23,7 @@ def show_broken_branch(
 ) -> None:
     """Draw what is inside the card, below the name of the branch."""
     is_rescue = item.name.startswith(RESCUE_PREFIX)
-    affected = _STOPS_CLEANING if is_rescue else "Nothing else is affected."
+    affected = effect_sentence(error, is_rescue=is_rescue)
     st.error(f"{prose(broken_sentence(error))} {affected}", icon=":material/error:")
     with st.container(horizontal=True, gap="small", key="branch-commands"):
         if is_rescue:

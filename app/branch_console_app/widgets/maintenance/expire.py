@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from branch_console.diff.expiry.dry_run import DueSnapshot, ExpiryDryRun
+from branch_console.diff.expiry.dry_run import BLOCKED_UNTIL, DueSnapshot, ExpiryDryRun
 from branch_console.errors import FormatError, NotFound
 from branch_console.format.identifier import Identifier
 from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
@@ -12,7 +12,7 @@ from branch_console.procedures.browse.page_values import TableSummary
 from branch_console_app import reads, state
 from branch_console_app.models.maintenance.holds import hold_chips, hold_help
 from branch_console_app.models.parts.location import Location, SnapshotPoint
-from branch_console_app.models.parts.wording import age, count, plain, plural, shortened
+from branch_console_app.models.parts.wording import age, count, moment, plain, plural, shortened
 from branch_console_app.state import PageName
 from branch_console_app.widgets.maintenance.dry_run import (
     FAILED,
@@ -35,6 +35,7 @@ _HOLDS = Column(label="Held by", weight=3.6)
 _COLUMNS = (_BRANCH, _SNAPSHOT, _KIND, _WHEN, _FATE, _HOLDS)
 _GOES = ":red-badge[\N{MINUS SIGN} expire]"
 _STAYS = ":green-badge[✓ stay]"
+_BLOCKED = ":orange-badge[△ blocked]"
 
 
 def show_expire(identifier: Identifier, summary: TableSummary, place: Location) -> None:
@@ -45,9 +46,12 @@ def show_expire(identifier: Identifier, summary: TableSummary, place: Location) 
             dry_run = ask_for_dry_run(request)
         except (FormatError, NotFound) as error:
             # What cannot be read may need any file; what is due elsewhere is known all the same.
-            show_problem(error, headline=FAILED)
+            until = error.facts.get(BLOCKED_UNTIL)
+            ends = moment(until, state.zone()) if isinstance(until, int) else None
+            headline = FAILED if ends is None else f"Expiry is blocked until {ends}."
+            show_problem(error, headline=headline)
             due = reads.due_snapshots(request.encode())
-            _show_due(due, place, is_stopped=True)
+            _show_due(due, place, blocked_by="a branch that cannot be read")
             if not due:
                 st.caption("No snapshot is due on the branches that can be read.")
             return
@@ -97,19 +101,22 @@ def _ask_for_limits(identifier: Identifier, summary: TableSummary) -> ExpireSnap
     )
 
 
-def _show_due(due: Sequence[DueSnapshot], place: Location, *, is_stopped: bool = False) -> None:
+def _show_due(
+    due: Sequence[DueSnapshot], place: Location, *, blocked_by: str | None = None
+) -> None:
     if not due:
         return
-    st.markdown(f"**{plural(len(due), 'snapshot')} due**")
+    words = f"{plural(len(due), 'snapshot')} due"
+    st.markdown(f"**{words}**" if blocked_by is None else f"**{words}, blocked by {blocked_by}**")
     listed = rows.row_list("due")
     visible = rows.page_of_rows("mt_p", len(due), _PER_PAGE)
     with listed:
         rows.head("due", _COLUMNS)
         for number, each in enumerate(due[visible]):
-            _show_snapshot(number, each, place, goes=each.goes and not is_stopped)
+            _show_snapshot(number, each, place, blocked_by)
 
 
-def _show_snapshot(number: int, due: DueSnapshot, place: Location, *, goes: bool) -> None:
+def _show_snapshot(number: int, due: DueSnapshot, place: Location, blocked_by: str | None) -> None:
     cells = dict(zip(_COLUMNS, rows.row(f"due-{number}", _COLUMNS), strict=True))
     snapshot = due.snapshot
     rows.text(cells[_BRANCH], _BRANCH, plain(shortened(due.branch, 28)))
@@ -118,6 +125,10 @@ def _show_snapshot(number: int, due: DueSnapshot, place: Location, *, goes: bool
         state.link(PageName.SNAPSHOTS, count(snapshot.id), place.at_snapshot(point))
     rows.text(cells[_KIND], _KIND, snapshot.commit_kind.lower())
     rows.text(cells[_WHEN], _WHEN, age(snapshot.time_millis, state.now_millis()))
-    rows.text(cells[_FATE], _FATE, _GOES if goes else _STAYS)
+    if blocked_by is not None:
+        rows.text(cells[_FATE], _FATE, _BLOCKED)
+        rows.text(cells[_HOLDS], _HOLDS, blocked_by)
+        return
+    rows.text(cells[_FATE], _FATE, _GOES if due.goes else _STAYS)
     help_text = hold_help(due.holds, state.zone()) or None
     rows.text(cells[_HOLDS], _HOLDS, hold_chips(due.holds) or rows.NOTHING, help=help_text)

@@ -66,8 +66,12 @@ def release_dialogs(identifier: Identifier, place: Location, start: Start | None
         if branch is None:
             st.info("This address names no branch. Choose one in the list, and Release.")
             return
+        grace = st.text_input(
+            "Remove files after", key="do-grace", placeholder="10 min",
+            help=ReleaseBranchRequest.help_of("grace"),
+        )  # fmt: skip
         request = ReleaseBranchRequest(
-            table=identifier.table_name, branch=branch, reason=reason_field()
+            table=identifier.table_name, branch=branch, reason=reason_field(), grace=grace or None
         )
         label = f"Release {plain(shortened(branch, 30))}"
         show_command(Form.of(request, label, ":material/delete_forever:"), place, start)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 SAMPLE_SIZE: Final = 20
 """How many of the files that go a plan names."""
+BLOCKED_UNTIL: Final = "blocked_until"
+"""The fact of the error of an expiry that says when it can run, in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from branch_console.diff.expiry.reachability import Flags, ReferredManifests, Rows, Words, reach
 from branch_console.diff.expiry.retention import SnapshotHold
 from branch_console.errors import PaimonError
+from branch_console.format.scan_options import moment_text
 
 _BITS: Final = 64
 _GROUPS_AT_ONCE: Final = 65_536
@@ -278,11 +279,14 @@ class UnreadOwner:
 
     Attributes:
         is_counted: Whether its files are known, and only those that may be removed are not.
+        blocked_until: When undo ends of the operation that removed it from its branch, in
+            milliseconds; None for other owners, and once it has ended.
     """
 
     owner: FileOwner
     error: PaimonError
     is_counted: bool = False
+    blocked_until: int | None = None
 
     @property
     def sentence(self) -> str:
@@ -291,14 +295,16 @@ class UnreadOwner:
         who = {
             OwnerKind.BRANCH: f"Branch {name!r}",
             OwnerKind.RESCUE: f"Rescue branch {name!r}",
-            OwnerKind.RETIRED: f"What operation {name!r} retired",
+            OwnerKind.RETIRED: f"What operation {name!r} removed",
         }[self.owner.kind]
+        if self.blocked_until is not None:
+            return (
+                f"Expiry is blocked until {moment_text(self.blocked_until)}: what operation "
+                f"{name!r} removed cannot be read. Its bytes are not counted."
+            )
         if self.is_counted:
             return f"{who} cannot expire: its bytes are counted, and none of them as reclaimable."
-        return (
-            f"{who} could not be read: its bytes are not counted, others may share their files "
-            "with it, and no file may leave the table."
-        )
+        return f"{who} cannot be read: its bytes are not counted, and expiry is blocked."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""F24 to F29: what grows, waits or is half made, and stops others from cleaning up."""
+"""F24 to F29 and F34: what grows, waits or is half made, and stops others from cleaning up."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -65,6 +65,20 @@ class StagedFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BlockingRelease:
+    """A released branch that undo can bring back and that cannot be read.
+
+    Attributes:
+        operation_id: The release.
+        until: The end of its undo, in words.
+    """
+
+    operation_id: str
+    branch: str
+    until: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpkeepFacts:
     """Facts about a table that needs regular maintenance.
 
@@ -81,6 +95,7 @@ class UpkeepFacts:
     fences: Sequence[FenceFacts] = ()
     staged: Sequence[StagedFacts] = ()
     store_ahead_millis: int = 0
+    blocking: Sequence[BlockingRelease] = ()
 
 
 def upkeep_findings(facts: UpkeepFacts) -> Iterator[HealthFinding]:
@@ -97,6 +112,8 @@ def upkeep_findings(facts: UpkeepFacts) -> Iterator[HealthFinding]:
         yield _wrong_clock(facts)
     for staged in facts.staged:
         yield from _old_result(facts, staged)
+    for release in facts.blocking:
+        yield _blocked_expiry(facts, release)
 
 
 def _idle_consumer(facts: UpkeepFacts, consumer: ConsumerFacts) -> Iterator[HealthFinding]:
@@ -179,6 +196,22 @@ def _old_result(facts: UpkeepFacts, staged: StagedFacts) -> Iterator[HealthFindi
         breaks="Orphan cleaning by other engines deletes files of that age.",
         advice="Recovery discards them. To publish the merge, run it again.",
         remedies=(_remedy(facts, RECOVER),),
+    )
+
+
+def _blocked_expiry(facts: UpkeepFacts, release: BlockingRelease) -> HealthFinding:
+    """F34: a release whose undo keeps what cannot be read."""
+    return HealthFinding(
+        rule="F34",
+        severity=HazardSeverity.WARNING,
+        branch=release.branch,
+        evidence=(f"operation {release.operation_id}",),
+        text=f"Expiry of {facts.table} is blocked until {release.until}: the released branch "
+        f"{release.branch!r} cannot be read.",
+        breaks="Nothing breaks. Until then undo can bring the branch back, and no file may leave "
+        "the table.",
+        advice=f"Wait. To end this now, undo operation {release.operation_id}, and release the "
+        "branch with the grace '0 s'.",
     )
 
 

@@ -39,6 +39,7 @@ from branch_console.procedures.history.dependents import (
     options_naming,
 )
 from branch_console.procedures.history.protection import protection_blocks
+from branch_console.procedures.history.releases import is_head_found
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
@@ -78,7 +79,7 @@ def plan_drop_of(
         obstacles: The other obstacles.
     """
     table, asked = branch.on(MAIN_BRANCH), call.request(DropBranchRequest)
-    found = find_leaving(branch)
+    found = find_leaving(branch, is_kept=True)
     base_tag = found.base_tag
     preview = Preview(
         procedure=call.name,
@@ -89,10 +90,14 @@ def plan_drop_of(
             *found.obstacles,
             *open_operations(warehouse, branch),
             *found.lost,
-            changes(f"The branch is renamed to {RESCUE_PREFIX}… with the id of this operation."),
+            changes(
+                f"A rescue branch is made: the branch is renamed to {RESCUE_PREFIX}… with the id "
+                "of this operation."
+            ),
+            *_blocked_expiry(branch),
             keeps(
-                "No data file is deleted. Releasing the rescue branch later removes those that no "
-                "other branch needs."
+                "No data file is deleted. The rescue branch keeps the commits and the files; to "
+                "release it later removes the files that no other branch needs."
             ),
             *(
                 (keeps(f"Its base tag {base_tag!r} stays, so that undo works."),)
@@ -125,7 +130,7 @@ class LeavingBranch:
         move: Its head; it goes nowhere yet.
         base_tag: The tag that keeps its fork.
         tags: Its other tags.
-        lost: Objects that only the branch has, and its readers.
+        lost: Objects that only the branch has, with what becomes of them, and its readers.
         obstacles: Why it must stay.
     """
 
@@ -159,8 +164,12 @@ class LeavingBranch:
         )
 
 
-def find_leaving(branch: FileStoreTable) -> LeavingBranch:
+def find_leaving(branch: FileStoreTable, *, is_kept: bool = False) -> LeavingBranch:
     """Look at a branch that is about to go.
+
+    Args:
+        branch: The table on the branch.
+        is_kept: Whether a rescue branch keeps its commits and tags.
 
     Raises:
         Refused: An event of the ledger cannot be read, which may be what protects it.
@@ -175,10 +184,23 @@ def find_leaving(branch: FileStoreTable) -> LeavingBranch:
         base_tag=base_tag,
         tags=tags,
         consumers=consumers,
-        lost=_lost(branch, events, tags, consumers),
+        lost=_lost(branch, events, tags, consumers, is_kept=is_kept),
         obstacles=(
             *protection_blocks(events, branch.branch, "dropped"),
             *_in_use(branch, events),
+        ),
+    )
+
+
+def _blocked_expiry(branch: FileStoreTable) -> tuple[Consequence, ...]:
+    """Say how the drop of a branch that cannot be read leaves the expiry of the table."""
+    if branch.snapshots.latest_id() is None or is_head_found(branch):
+        return ()
+    return (
+        changes(
+            f"Expiry of {branch.identifier.table_name} stays blocked: the rescue branch cannot be "
+            "read either, so it may need any file. To end that, drop with reclaim instead, or "
+            "release the rescue branch later."
         ),
     )
 
@@ -354,8 +376,10 @@ def _lost(
     events: tuple[LineageEvent, ...],
     tags: tuple[str, ...],
     consumers: tuple[Consumer, ...],
+    *,
+    is_kept: bool,
 ) -> tuple[Consequence, ...]:
-    """Return the consequences of a drop: lost commits, lost tags, and streaming readers."""
+    """Return the consequences of a drop: its own commits, its tags, and streaming readers."""
     found = []
     try:
         own = commits_only_on(branch, events)
@@ -365,9 +389,11 @@ def _lost(
     if own:
         figures = commit_figures(own, None, _find_schema(branch), branch.branch)
         noun = "commit is" if len(own) == 1 else "commits are"
+        text = f"{len(own):,} {noun} in no other branch"
+        pronoun = "it" if len(own) == 1 else "them"
         found.append(
-            loses(
-                f"{len(own):,} {noun} in no other branch.",
+            (keeps if is_kept else loses)(
+                f"{text}; the rescue branch keeps {pronoun}." if is_kept else f"{text}.",
                 tuple(
                     f"snapshot {each.id} ({each.identity.short}) by {each.commit_user}: "
                     f"{figure.words(with_sign)}"
@@ -376,7 +402,12 @@ def _lost(
             )
         )
     if tags:
-        found.append(loses("Its tags go with it.", tuple(f"tag {name}" for name in tags)))
+        names = tuple(f"tag {name}" for name in tags)
+        found.append(
+            changes("Its tags move to the rescue branch.", names)
+            if is_kept
+            else loses("Its tags go with it.", names)
+        )
     if consumers:
         found.append(
             loses(

@@ -50,6 +50,8 @@ class TableItem:
         broken_rescues: Names of the rescue branches whose heads cannot be read. No cleaning frees a
             file of the table while there is one. Older snapshots, tags and changelogs of a rescue
             branch stop it too, but are not looked at: each would cost a request.
+        blocked_until: When undo ends of the last released branch whose head cannot be read; None
+            without one. No cleaning frees a file of the table before.
         last_event: The newest entry of the ledger.
     """
 
@@ -65,6 +67,7 @@ class TableItem:
     branches: BranchCounts | None = None
     broken_branches: tuple[str, ...] = ()
     broken_rescues: tuple[str, ...] = ()
+    blocked_until: int | None = None
     last_event: LineageEvent | None = None
     error: PaimonError | None = None
 

@@ -9,6 +9,7 @@ from branch_console.diff.branch_counts import BranchCounts
 from branch_console.diff.rows.row_figure import add_up, commit_figures, snapshot_figure
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, RESCUE_PREFIX, Identifier
+from branch_console.format.lineage_event import LineageEvent
 from branch_console.format.options import BRANCH_OPTIONS
 from branch_console.format.table_schema import TableSchema
 from branch_console.procedures.browse.page_values import (
@@ -20,6 +21,11 @@ from branch_console.procedures.browse.page_values import (
 )
 from branch_console.procedures.call.row_figures import counted_figure, head_figure
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.releases import (
+    has_late_release,
+    is_head_found,
+    releases_in_grace,
+)
 from branch_console.storage.parallel_io import map_parallel
 from branch_console.table.branch_manager import BranchState
 from branch_console.table.file_store_table import FileStoreTable
@@ -180,8 +186,29 @@ def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
         branches=BranchCounts.of(state.name for state in branches),
         broken_branches=failed,
         broken_rescues=tuple(name for name in unreadable if name.startswith(RESCUE_PREFIX)),
+        blocked_until=_blocked_until(warehouse, table, events),
         last_event=events[-1] if events else None,
     )
+
+
+def _blocked_until(
+    warehouse: Warehouse, table: FileStoreTable, events: Sequence[LineageEvent]
+) -> int | None:
+    """When undo ends of the last released branch whose head cannot be read, None without one."""
+    if not has_late_release(events, warehouse.clock()):
+        return None
+    try:
+        return max(
+            (
+                each.until_millis
+                for each in releases_in_grace(warehouse, table)
+                if not is_head_found(table.retired(each.operation_id, each.branch))
+            ),
+            default=None,
+        )
+    except PaimonError:
+        # The refused expiry says what is wrong.
+        return None
 
 
 def _is_readable(table: FileStoreTable, state: BranchState) -> bool:

@@ -74,6 +74,7 @@ from branch_console.procedures.maintenance.release_files import (
     reference_key,
     release,
     size_of,
+    until_undo_ends,
 )
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Procedure, table_of
@@ -128,8 +129,11 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
     plans = _plan_branches(asked_for, asked, catalog, now)
     going = [each for each in plans if each.expiry.count]
     due = due_releases(warehouse, table, now)
-    references = list_references(table, expiries=due) if going or due else ()
-    found = _files_that_go(warehouse, table, references, going, due)
+    try:
+        references = list_references(table, expiries=due) if going or due else ()
+        found = _files_that_go(warehouse, table, references, going, due)
+    except FormatError as error:
+        raise until_undo_ends(warehouse, table, error) from error
     files = found.files
     consequences = (
         *_consequences(table, plans, going, due, files, grace),

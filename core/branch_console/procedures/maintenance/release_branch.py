@@ -329,12 +329,25 @@ def _consequences(
         )
     else:
         yield loses(f"{exclusive} are needed by nothing else, and are removed.")
+    if found.unread and found.blocked_by is None:
+        yield changes(_expiry_again(grace_millis))
     if tags:
         yield loses(
             "The tags that keep files for it are removed too.",
             tuple(f"tag {each.name} of {each.branch}" for each in tags),
         )
     yield keeps("Files that another branch, a tag, a changelog or an undo needs stay.")
+
+
+def _expiry_again(grace_millis: int) -> str:
+    """Say when files may leave the table again, once a branch that cannot be read is gone."""
+    if not grace_millis:
+        return "Expiry of the table works again at once."
+    return (
+        f"Expiry of the table stays blocked for {minutes(grace_millis)}, as long as undo can bring "
+        "the branch back: it cannot be read. With the grace '0 s' it works again at once, and "
+        "there is no undo."
+    )
 
 
 def promised_undo(

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from branch_console.commit.base.read_holds import read_holds
 from branch_console.commit.journal import Journal
 from branch_console.commit.rows import row_write, staged_rows
+from branch_console.diff.expiry.dry_run import BLOCKED_UNTIL
 from branch_console.diff.expiry.reachability import ReferredManifests, reach, unbalanced
 from branch_console.errors import ErrorKind, FormatError, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH
@@ -25,6 +26,7 @@ from branch_console.format.journals.names import NamesJournal
 from branch_console.format.journals.procedures import codec_of
 from branch_console.format.journals.read_hold import ReadHold
 from branch_console.format.journals.terms import OperationJournal
+from branch_console.format.scan_options import moment_text
 from branch_console.maintenance.named_files import (
     INDEX_RANK,
     LIST_RANK,
@@ -38,12 +40,14 @@ from branch_console.maintenance.named_files import (
     released_data_files,
 )
 from branch_console.maintenance.references import (
+    TAKEN_BY,
     Reference,
     ReferenceKind,
     UnreadReferences,
     broken_branch,
     check_read,
     find_references,
+    find_retired_references,
     list_references,
     retired_branches,
     retired_operations,
@@ -262,6 +266,12 @@ def find_broken_owner(
     return None
 
 
+def find_broken_retired(table: FileStoreTable, operation_id: str) -> FormatError | None:
+    """Return the error of names that an operation took; None if all can be read."""
+    found, unread = find_retired_references(table, operation_id)
+    return find_broken_owner(table, found, unread)
+
+
 def check_readable(table: FileStoreTable, references: Iterable[Reference]) -> None:
     """Look at references one by one, once it is known that not all can be read.
 
@@ -326,6 +336,31 @@ def find_grace(journal: Journal, operation_id: str) -> Grace | None:
     noted = journal.decode(intent, codec_of(intent.procedure))
     until = end.time_millis + _grace_millis(noted)
     return Grace(since_millis=end.time_millis, until_millis=until)
+
+
+def until_undo_ends(warehouse: Warehouse, table: FileStoreTable, error: FormatError) -> FormatError:
+    """Return the error of an expiry, with the time at which it can run if undo of another ends.
+
+    Args:
+        warehouse: The warehouse of the table.
+        table: The table on any branch.
+        error: Why no file may leave the table. One of names that no operation took is returned.
+
+    Raises:
+        FormatError: A newer release took names.
+    """
+    operation_id = error.facts.get(TAKEN_BY)
+    if not isinstance(operation_id, str):
+        return error
+    grace = find_grace(Journal(warehouse.store, table.paths), operation_id)
+    if grace is None:
+        return error
+    return FormatError(
+        f"Expiry of {table.identifier.table_name} is blocked until "
+        f"{moment_text(grace.until_millis)}. {error.message}",
+        kind=error.kind,
+        **{**error.facts, BLOCKED_UNTIL: grace.until_millis},
+    )
 
 
 def due_releases(warehouse: Warehouse, table: FileStoreTable, now_millis: int) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from branch_console.commit.journal import Journal
 from branch_console.diff.expiry.retention import SnapshotHold
 from branch_console.diff.expiry.storage_cost import (
     FileAmount,
@@ -44,6 +45,7 @@ from branch_console.procedures.maintenance.orphan_files import waiting_cleanings
 from branch_console.procedures.maintenance.release_branch import promised_undo
 from branch_console.procedures.maintenance.release_files import (
     due_releases,
+    find_grace,
     referred_manifests,
     size_of,
 )
@@ -83,7 +85,7 @@ def read_storage(warehouse: Warehouse, table: Identifier) -> TableStorage:
     """
     with warehouse.deciding() as deciding:
         main = deciding.table(table.on_branch(MAIN_BRANCH))
-        known = _read_known(main)
+        known = _read_known(deciding, main)
         # What cannot be read may need any file.
         may_go = _MayGo(going=_NOTHING) if known.unread else _what_may_go(deciding, main)
         return TableStorage(
@@ -177,7 +179,7 @@ class _Known:
     unread: tuple[UnreadOwner, ...]
 
 
-def _read_known(table: FileStoreTable) -> _Known:
+def _read_known(warehouse: Warehouse, table: FileStoreTable) -> _Known:
     references, unread = find_references(table)
     errors: dict[FileOwner, PaimonError] = {}
     for each in unread:
@@ -194,7 +196,10 @@ def _read_known(table: FileStoreTable) -> _Known:
 
     def read() -> _Known:
         known = tuple(each for each in references if _owner_of(each) not in errors)
-        left = tuple(UnreadOwner(owner=owner, error=error) for owner, error in errors.items())
+        left = tuple(
+            UnreadOwner(owner=owner, error=error, blocked_until=_undo_ends(warehouse, table, owner))
+            for owner, error in errors.items()
+        )
         return _Known(
             references=known, files=_read_files(table, known, without_schema), unread=left
         )
@@ -208,6 +213,14 @@ def _read_known(table: FileStoreTable) -> _Known:
             if error is not None:
                 errors.setdefault(owner, error)
         return read()
+
+
+def _undo_ends(warehouse: Warehouse, table: FileStoreTable, owner: FileOwner) -> int | None:
+    """When undo ends of the operation that removed an owner; None once it has, and for others."""
+    if owner.kind is not OwnerKind.RETIRED:
+        return None
+    grace = find_grace(Journal(warehouse.store, table.paths), owner.name)
+    return None if grace is None or grace.until_millis <= warehouse.clock() else grace.until_millis
 
 
 def _read_files(

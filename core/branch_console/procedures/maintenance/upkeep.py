@@ -7,6 +7,7 @@ from branch_console.commit.rows.staged_results import staged_results
 from branch_console.diff.expiry.retention import HoldKind, SnapshotHold, plan_expiry
 from branch_console.diff.health.open_operations import OpenOperationFacts
 from branch_console.diff.health.upkeep_rules import (
+    BlockingRelease,
     ConsumerFacts,
     FenceFacts,
     StagedFacts,
@@ -15,12 +16,15 @@ from branch_console.diff.health.upkeep_rules import (
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.options import SNAPSHOT_EXPIRE_LIMIT
+from branch_console.format.scan_options import moment_text
 from branch_console.maintenance.references import CatalogReferences
 from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
 from branch_console.procedures.browse.health_facts import Unchecked
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.releases import releases_in_grace
 from branch_console.procedures.maintenance.holds import find_holds
 from branch_console.procedures.maintenance.limits import retention_of
+from branch_console.procedures.maintenance.release_files import find_broken_retired
 from branch_console.storage.table_paths import FENCE_ID
 from branch_console.table.branch_manager import is_openable
 from branch_console.table.file_store_table import FileStoreTable
@@ -83,8 +87,28 @@ def read_upkeep(
             for each in staged_results(table.reader.files, table.paths)
         ),
         store_ahead_millis=max(0, newest - now),
+        blocking=_blocking_releases(warehouse, table, unchecked),
     )
     return facts, tuple(unchecked)
+
+
+def _blocking_releases(
+    warehouse: Warehouse, table: FileStoreTable, unchecked: list[Unchecked]
+) -> tuple[BlockingRelease, ...]:
+    """Return the released branches that stop an expiry; adds what could not be checked."""
+    try:
+        return tuple(
+            BlockingRelease(
+                operation_id=each.operation_id,
+                branch=each.branch,
+                until=moment_text(each.until_millis),
+            )
+            for each in releases_in_grace(warehouse, table)
+            if find_broken_retired(table, each.operation_id) is not None
+        )
+    except PaimonError as error:
+        unchecked.append(Unchecked(branch=None, error=error))
+        return ()
 
 
 def _holds(

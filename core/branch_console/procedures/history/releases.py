@@ -1,0 +1,90 @@
+"""Releases of branches that undo can still bring back.
+
+Until its undo ends, the names of such a branch count as references. If one cannot be read, no file
+leaves the table before that.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from branch_console.commit.journal import Journal
+from branch_console.errors import FormatError, NotFound
+from branch_console.format.journals.branches import DropBranchJournal
+from branch_console.format.journals.procedures import codec_of
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.maintenance.references import retired_operations
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.table.file_store_table import FileStoreTable
+
+_LOOKED_BACK_MILLIS: Final = 7 * 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseInGrace:
+    """A released branch that undo can bring back.
+
+    Attributes:
+        operation_id: The release, or the drop that removed the files too.
+        until_millis: The end of its grace.
+    """
+
+    operation_id: str
+    branch: str
+    until_millis: int
+
+
+def releases_in_grace(warehouse: Warehouse, table: FileStoreTable) -> tuple[ReleaseInGrace, ...]:
+    """Return the released branches of a table that undo can bring back now.
+
+    Raises:
+        FormatError: The journal of one cannot be decoded.
+    """
+    journal, now = Journal(warehouse.store, table.paths), warehouse.clock()
+    found = []
+    for operation_id in retired_operations(table):
+        end, intent = journal.end_of(operation_id), journal.find(operation_id)
+        if end is None or intent is None:
+            continue
+        noted = journal.decode(intent, codec_of(intent.procedure))
+        if not isinstance(noted, DropBranchJournal) or noted.release is None:
+            continue
+        until = end.time_millis + noted.release.grace_millis
+        if now < until:
+            found.append(
+                ReleaseInGrace(
+                    operation_id=operation_id, branch=noted.move.source, until_millis=until
+                )
+            )
+    return tuple(found)
+
+
+def has_late_release(events: Iterable[LineageEvent], now_millis: int) -> bool:
+    """Whether a branch was released in the last 7 days, by the ledger that was read already.
+
+    A table without one needs no request for what undo can bring back.
+    """
+    return any(
+        event.kind is LineageKind.DROPPED
+        and event.receipt is not None
+        and event.receipt.rescue_branch is None
+        and event.time_millis > now_millis - _LOOKED_BACK_MILLIS
+        for event in events
+    )
+
+
+def is_head_found(branch: FileStoreTable) -> bool:
+    """Whether the head and the schema of a branch can be decoded, and the head's lists are there.
+
+    No manifest is read, so damage in one is not seen.
+
+    Raises:
+        StorageError: The store did not answer.
+    """
+    try:
+        head, _ = branch.head_and_schema()
+        if head is not None:
+            branch.check_lists(head)
+    except (FormatError, NotFound):
+        return False
+    return True
