@@ -10,6 +10,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from branch_console.errors import ErrorKind
+from branch_console.format.journals.written import GateOverride
 from branch_console.jobs.progress import JobState, JobStep
 from branch_console.procedures.compare.failing_rows import FailingRows
 from branch_console.procedures.run.quality_gate import STAGE
@@ -23,7 +24,7 @@ from branch_console_app.judged_heads import KeptJudgement, read_judgement
 from branch_console_app.models.parts.wording import prose
 from branch_console_app.services import Services
 from tests.console.pages import Console, Page, air_console, settings
-from tests.console.pretend import NOW, PretendServices, air_warehouse, job
+from tests.console.pretend import NOW, PretendServices, air_warehouse, job, receipt
 from tests.support.judged_rules import ORDERED, SAID
 
 FLIGHTS = {"db": "air", "table": "flights", "how": "ff", "source": "backfill"}
@@ -326,6 +327,30 @@ def test_only_an_operator_overrides(tmp_path: Path) -> None:
     page = stopped(console).click("merge-override")
     assert page.at.text_input(key="gate-reason").disabled
     assert page.at.button(key="ff-run").disabled
+
+
+def test_a_merge_that_overrode_a_rule_says_so_wherever_it_is_read(tmp_path: Path) -> None:
+    console = gated(tmp_path)
+    services = console.services
+    console.open("merge", **FLIGHTS, do="merge").click("ff-run")
+    (call,) = services.sent
+    done, main = call.operation_id, services.listed[1].branches["main"].snapshots
+    override = GateOverride(reason="Known, see 41", actor="ada", time_millis=NOW)
+    services.receipts[done] = replace(
+        receipt(done, main[-2], main[-1]), gate=override.on(REPORT.to_object())
+    )
+    services.known_jobs[done] = replace(
+        services.known_jobs[done], state=JobState.DONE, receipt_id=done
+    )
+    branches = services.listed[1].branches
+    branches["main"] = replace(branches["main"], snapshots=branches["backfill"].snapshots)
+    page = console.open("merge", **FLIGHTS, merged=f"backfill-main:{done}")
+    mark = "rule `carrier` overridden"
+    assert f":orange-badge[:material/gpp_maybe: {mark}] ada: Known, see 41" in page.text
+    assert f"**Quality rules:** 1 of 2 rules passed; {mark} by ada: Known, see 41" in page.text
+    page = console.open("receipt", db="air", table="flights", id=done)
+    assert mark in page.text
+    assert "Known, see 41" in page.text
 
 
 def test_a_refused_job_shows_counts_and_rows(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ from branch_console_app.cli.preview_text import (
 )
 from branch_console_app.cli.request_options import AskedRequest, takes
 from branch_console_app.models.jobs.target_words import target_words
+from branch_console_app.models.parts.wording import bare
 
 if TYPE_CHECKING:
     from branch_console_app.services import Services
@@ -268,8 +269,10 @@ def print_result(result: CallResult) -> None:
 def print_receipt(found: Receipt) -> None:
     """Print what an operation did."""
     # It reads a statement, and brings the parser along.
+    from branch_console_app.models.jobs.overridden_rules import OverriddenRules  # noqa: PLC0415
     from branch_console_app.models.jobs.receipt_text import reason_of  # noqa: PLC0415
 
+    overridden = OverriddenRules.of_gate(found.gate)
     counts = found.counts
     figures = (
         (counts.snapshots_added, "snapshot", "added"),
@@ -289,6 +292,7 @@ def print_receipt(found: Receipt) -> None:
             "statement": found.statement,
             "by": found.actor,
             "reason": reason_of(found),
+            "quality rules": None if overridden is None else bare(overridden.mark),
             "plan": found.plan_id or None,
             "started": local_time(found.started_millis),
             "finished": local_time(found.finished_millis),

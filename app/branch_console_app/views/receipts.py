@@ -10,6 +10,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.jobs.progress import JobView
 from branch_console.procedures.undo.undo import UndoChance
 from branch_console_app import reads, state
+from branch_console_app.models.jobs.overridden_rules import OverriddenRules
 from branch_console_app.models.jobs.receipt_text import (
     count_pairs,
     job_of,
@@ -84,6 +85,9 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
         st.subheader(f"{_title_of(receipt)}{undone}", anchor=False, width="content")
         if chance.undone_by is None:
             st.badge("done", icon=":material/check:", color="green")
+        overridden = OverriddenRules.of_gate(receipt.gate)
+        if overridden is not None:
+            st.badge(overridden.mark, icon=":material/gpp_maybe:", color="orange")
         st.space("stretch")
         file_name = f"receipt-{short_id(receipt.operation_id)}"
         st.download_button(
@@ -120,6 +124,7 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
             "who",
             [
                 *((("Reason", plain(reason)),) if reason is not None else ()),
+                *_override_pair(overridden, reason),
                 ("By", plain(receipt.actor)),
                 *time_pairs(receipt, job, zone),
                 ("Preview id", code(receipt.plan_id)),
@@ -151,6 +156,15 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
         _show_parts(receipt.operation_id)
     if chance.obstacle is not None and chance.undone_by is None:
         st.caption(f":material/undo: {plain(chance.obstacle)}")
+
+
+def _override_pair(
+    overridden: OverriddenRules | None, reason: str | None
+) -> tuple[tuple[str, str], ...]:
+    """Return the reason of an override with its label, unless it is that of the operation."""
+    if overridden is None or overridden.reason == reason:
+        return ()
+    return (("Reason to override", plain(overridden.reason)),)
 
 
 def _title_of(receipt: Receipt) -> str:

@@ -1,6 +1,6 @@
 """The feed: a sentence an operation, which is one with its undo; jobs if no ledger tells."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
@@ -8,11 +8,13 @@ import pytest
 
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind, VersionName
 from branch_console.format.identifier import Identifier
+from branch_console.format.journals.written import GateOverride
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.jobs.progress import JobState
 from branch_console.operations.declared import REQUESTS
 from branch_console.procedures.browse.page_values import TableEvents
+from branch_console.quality.findings import RuleFinding
 from branch_console_app.models.jobs.activity import (
     READING_JOBS,
     ActivityKind,
@@ -24,6 +26,9 @@ from branch_console_app.models.jobs.job_titles import _TITLES, full_title
 from branch_console_app.models.jobs.waiting import waiting_jobs
 from tests.console.pretend import NOW, job
 
+TAIL = RuleFinding(
+    rule="tail", asked="tailnum not null", severity="block", verdict="block", said="It fails."
+)
 FLIGHTS = Identifier.parse("air.flights")
 
 
@@ -81,6 +86,23 @@ def test_a_drop_names_the_rescue_branch_that_keeps_what_was_dropped() -> None:
     dropped = replace(event("d", LineageKind.DROPPED, 5), branch="work", receipt=kept)
     (entry,) = activity_feed([ledger(dropped)])
     assert entry.sentence == "ada dropped branch `work` of air\\.flights, kept as `rescue-7f3a`"
+
+
+def test_a_merge_whose_rules_were_overridden_says_which_rule_and_why() -> None:
+    gate = GateOverride(reason="Known, see 41", actor="ada", time_millis=5).on(
+        {"findings": [asdict(TAIL), asdict(replace(TAIL, rule="delay", verdict="pass"))]}
+    )
+    kept = Receipt(
+        operation_id="m", statement="", actor="ada", plan_id="", gate=gate, started_millis=5,
+        finished_millis=5,
+    )  # fmt: skip
+    merged = replace(event("m", LineageKind.MERGED, 5, source_branch="dev"), receipt=kept)
+    (entry,) = activity_feed([ledger(merged)])
+    assert (entry.overridden, entry.reason) == ("rule `tail` overridden", "Known, see 41")
+    # A rule that warns is not overridden.
+    passed = replace(merged, receipt=replace(kept, gate={"findings": [asdict(TAIL)]}))
+    (entry,) = activity_feed([ledger(passed)])
+    assert (entry.overridden, entry.reason) == (None, None)
 
 
 def test_an_undo_of_what_the_ledger_lost_stands_alone() -> None:

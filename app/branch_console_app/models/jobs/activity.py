@@ -18,6 +18,7 @@ from branch_console.format.lineage_event import LineageEvent, LineageKind, undon
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.procedures.browse.page_values import TableEvents
 from branch_console_app.models.jobs.job_titles import full_title
+from branch_console_app.models.jobs.overridden_rules import OverriddenRules
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code, plain, shortened
 
@@ -87,6 +88,7 @@ class Activity:
         undo: The operation that took it back.
         undone: The person who took it back, as Markdown: `undone by bo`.
         reason: Why it was done, as its person wrote it.
+        overridden: The quality rules that were overridden, as Markdown: ``rule `tail` overridden``.
         job: The job to show if there is no receipt.
     """
 
@@ -101,6 +103,7 @@ class Activity:
     undo: str | None = None
     undone: str | None = None
     reason: str | None = None
+    overridden: str | None = None
     job: str | None = None
 
 
@@ -172,6 +175,8 @@ def _of_table(ledger: TableEvents) -> Iterator[Activity]:
         is_part = event.kind is LineageKind.RESCUED and event.operation_id in texts
         if event.id in takers or is_part:
             continue
+        receipt = event.receipt
+        overridden = OverriddenRules.of_gate(None if receipt is None else receipt.gate)
         entry = Activity(
             time_millis=event.time_millis,
             kind=_KINDS.get(event.kind, ActivityKind.UPKEEP),
@@ -180,8 +185,9 @@ def _of_table(ledger: TableEvents) -> Iterator[Activity]:
             table=name,
             branch=event.branch,
             operation=event.operation_id,
-            has_receipt=event.receipt is not None,
-            reason=event.reason,
+            has_receipt=receipt is not None,
+            reason=event.reason or (None if overridden is None else overridden.reason),
+            overridden=None if overridden is None else overridden.mark,
         )
         undo = taken_back.get(event.operation_id)
         yield entry if undo is None else _taken_back(entry, undo)

@@ -11,6 +11,7 @@ from branch_console.procedures.call.call import AGAIN, ProcedureCall
 from branch_console.sql.parser import parse_statements
 from branch_console.sql.statement import Statement
 from branch_console_app.models.jobs.job_titles import title_of_call
+from branch_console_app.models.jobs.overridden_rules import OverriddenRules
 from branch_console_app.models.parts.wording import (
     code,
     day_and_time,
@@ -182,6 +183,10 @@ def receipt_markdown(receipt: Receipt, job: JobView | None, zone: tzinfo | None)
     reason = reason_of(receipt)
     if reason is not None:
         lines.append(f"- Reason: {plain(reason)}")
+    overridden = OverriddenRules.of_gate(receipt.gate)
+    if overridden is not None:
+        by = f"{overridden.mark} by {plain(overridden.actor)}"
+        lines.append(f"- Quality rules: {by}: {plain(overridden.reason)}")
     if receipt.rescue_branch:
         lines.append(f"- Rescue branch: {code(receipt.rescue_branch)}")
     if receipt.moves:

@@ -9,7 +9,6 @@ from typing import Final
 
 from branch_console.diff.health.finding import HazardSeverity
 from branch_console.errors import ErrorKind
-from branch_console.format.journals.written import GateOverride
 from branch_console.jobs.progress import JobState
 from branch_console.merge.conflict import Conflict, ConflictKind
 from branch_console.merge.plan import (
@@ -24,6 +23,7 @@ from branch_console.procedures.browse.page_values import BranchItem, TableSummar
 from branch_console.procedures.call.consequence import Consequence, Weight
 from branch_console.quality.findings import GateVerdict, RuleFinding, findings_of
 from branch_console.quality.rules import RuleSet
+from branch_console_app.models.jobs.overridden_rules import OverriddenRules
 from branch_console_app.models.merge.gate_run import passed_words, stopped_words
 from branch_console_app.models.merge.merge_facts import (
     MergeAttempt,
@@ -196,11 +196,10 @@ def _rules_of_done(merge: MergeAttempt) -> Iterator[Check]:
     if gate is None:
         return
     found = findings_of(gate["findings"])
-    override = GateOverride.of_gate(gate)
-    if override is not None:
-        blocking = tuple(each for each in found if GateVerdict(each.verdict).blocks)
-        rules = listed([code(each.rule) for each in blocking], most=1)
-        text = f"{rules} overridden by {plain(override.actor)}: {plain(override.reason)}"
+    overridden = OverriddenRules.of_gate(gate)
+    if overridden is not None:
+        by = f"{overridden.mark} by {plain(overridden.actor)}"
+        text = f"{passed_words(found)}; {by}: {plain(overridden.reason)}"
         yield Check(standing=CheckState.WARNS, name=RULES, text=text)
         return
     yield _ran(f"{passed_words(found)} on the result, before it was merged.", found)

@@ -2,10 +2,11 @@
 
 import streamlit as st
 
+from branch_console_app.models.jobs.overridden_rules import OverriddenRules
 from branch_console_app.models.jobs.receipt_text import count_pairs, move_words
 from branch_console_app.models.merge.merge_facts import MergeAttempt
 from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
-from branch_console_app.models.parts.wording import prose
+from branch_console_app.models.parts.wording import plain, prose
 from branch_console_app.widgets.parts import rows
 
 
@@ -21,6 +22,10 @@ def show_merged(verdict: MergeState, merge: MergeAttempt | None) -> None:
     receipt = merge.receipt
     with st.container(border=True, key="card-merged"):
         st.markdown("**What was merged**")
+        overridden = OverriddenRules.of_gate(receipt.gate)
+        if overridden is not None:
+            badge = f":orange-badge[:material/gpp_maybe: {overridden.mark}]"
+            st.markdown(f"{badge} {plain(overridden.actor)}: {plain(overridden.reason)}")
         pairs = count_pairs(receipt.counts)
         if pairs:
             rows.facts("merged", pairs, columns=3)

@@ -194,11 +194,11 @@ def overridden(warehouse: Warehouse, call: ProcedureCall, report: GateReport) ->
 
 
 def gate_notes(call: ProcedureCall, report: GateReport) -> tuple[str, ...]:
-    """Return what a receipt tells of the gate, the override first."""
-    notes = (f"Quality rules: {report.verdict}.", *_worth_telling(report))
+    """Return what a receipt tells of the gate: the verdict, or who overrode it and why."""
     if not report.verdict.blocks:
-        return notes
-    return (f"Quality rules overridden by {call.actor}: {call.agreement.override_gate}", *notes)
+        return (f"Quality rules: {report.verdict}.", *_worth_telling(report))
+    reason = call.agreement.override_gate
+    return (f"Quality rules overridden by {call.actor}: {reason}", *_worth_telling(report))
 
 
 def _counted(
