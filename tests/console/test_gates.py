@@ -138,6 +138,7 @@ def test_rules_that_could_not_be_checked_are_checked_again(
     # Only an operator who looks for it merges nevertheless.
     page = page.click("more-override")
     assert "gate-reason" in [each.key for each in page.at.text_input]
+    assert page.at.button(key="ff-run").label == "Merge without checking the rules"
     # It says nothing of the merge for whoever opens it without that job.
     page = console.open("merge", **FLIGHTS)
     assert "could not be checked" not in page.text
@@ -316,10 +317,14 @@ def test_the_reason_of_an_override_is_sent_with_the_command(tmp_path: Path) -> N
     page = stopped(console).click("merge-override")
     run = page.at.button(key="ff-run")
     assert (run.label, run.disabled) == ("Merge despite failing rules", True)
+    # The dialog names the rule and the rows, and asks for one reason.
+    (_, _, dialog) = page.text.rpartition("**Checks**")
+    assert "Blocked by rule `carrier`: 41 of 1,000 rows of the result fail it" in dialog
+    assert [each.label for each in page.at.text_input if "eason" in each.label] == ["Reason"]
     page.at.text_input(key="gate-reason").set_value("  Known, see 41 ")
     page.run().click("ff-run")
     _, call = console.services.sent
-    assert call.arguments["override_gate"] == "Known, see 41"
+    assert call.arguments["override_gate"] == call.arguments["reason"] == "Known, see 41"
 
 
 def test_only_an_operator_overrides(tmp_path: Path) -> None:

@@ -381,15 +381,14 @@ def _show_forward(
         preview, identifier, answer, judge(facts), facts, checks_with(answer)
     )
     is_protected = target.protection is not None
-    is_blocked = judge(facts).takes_override
     _show_dialogs(
         identifier,
         plan.source,
         plan.target,
         lambda _: show_forward_dialog(
-            counted, checks_with, is_protected=is_protected, is_blocked=is_blocked
+            counted, checks_with, is_protected=is_protected, verdict=judge(facts)
         ),
-        is_override=is_blocked,
+        is_override=judge(facts).takes_override,
     )
 
 

@@ -77,7 +77,7 @@ def show_catalog_confirm(
     has_rules = any(each.rules_of is not None for each in preview.consequences)
     override = ask_for_override() if is_blocked else override_reason() if has_rules else None
     agreed = Agreement(plan_id=preview.plan_id, override_gate=override, plan_again=_RETRIES[chosen])
-    reason = reason_field()
+    reason = override if is_blocked else reason_field()
     refused = role or (None if preview.can_run else IN_THE_WAY)
     if is_blocked:
         refused = refused or (None if override else NO_REASON)

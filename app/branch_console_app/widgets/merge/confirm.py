@@ -34,6 +34,7 @@ from branch_console_app.widgets.parts.confirm import (
 from branch_console_app.widgets.parts.gates import (
     NO_REASON,
     OVERRIDE,
+    UNCHECKED,
     ask_for_override,
 )
 from branch_console_app.widgets.parts.problem import guarded
@@ -89,10 +90,10 @@ def show_merge_dialog(
     )  # fmt: skip
     again, wait = _RETRIES[chosen]
     is_blocked = verdict.takes_override
-    override = ask_for_override() if is_blocked else None
     ask_for_reason(answer, f"{plan.source}-{plan.target}")
+    override = ask_for_override() if is_blocked else None
     agreed = Agreement(override_gate=override, plan_again=again, wait=wait)
-    said = {"reason": reason_field(), **agreed.encode()}
+    said = {"reason": override if is_blocked else reason_field(), **agreed.encode()}
     refused = lacks_role(answer.role) or (None if answer.can_run else IN_THE_WAY)
     if is_protected and not typed_name("merge", plan.target):
         refused = refused or f"Type {plan.target} first."
@@ -100,7 +101,7 @@ def show_merge_dialog(
         refused = refused or (None if override else NO_REASON)
     label = "Merge this result" if is_staged else f"Merge into {plain(plan.target)}"
     if is_blocked:
-        label = OVERRIDE
+        label = OVERRIDE if verdict.standing is MergeStanding.GATE_RED else UNCHECKED
     if confirmed(label, icon=form.icon, key="run-merge_branch", refused=refused):
         with guarded("The merge was not started. Nothing was changed."):
             given = {

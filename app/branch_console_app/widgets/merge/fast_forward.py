@@ -29,7 +29,7 @@ from branch_console_app.models.merge.fast_forward import (
     tag_words,
 )
 from branch_console_app.models.merge.merge_facts import MergeAttempt, MergeFacts, judged_job
-from branch_console_app.models.merge.merge_state import MergeState
+from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
 from branch_console_app.models.merge.merge_tabs import MergeTab, tab_labels
 from branch_console_app.models.parts.exactness import Figure, figure_of
 from branch_console_app.models.parts.location import Location
@@ -56,6 +56,7 @@ from branch_console_app.widgets.parts.figures import show_figures
 from branch_console_app.widgets.parts.gates import (
     NO_REASON,
     OVERRIDE,
+    UNCHECKED,
     ask_for_override,
     override_field,
     show_judgement,
@@ -250,7 +251,7 @@ def show_forward_dialog(
     checks_with: Callable[[Preview], Sequence[Check]],
     *,
     is_protected: bool,
-    is_blocked: bool = False,
+    verdict: MergeState,
 ) -> None:
     """Draw what a fast-forward would do, and the button that does it.
 
@@ -258,7 +259,7 @@ def show_forward_dialog(
         preview: The plan in words.
         checks_with: Returns the checks of it with the preview of the command.
         is_protected: Whether the name of the target has to be typed.
-        is_blocked: Whether the quality rules have stopped this merge.
+        verdict: The verdict of the page.
     """
     plan = preview.plan
     # The reason that stands in a field of this dialog belongs to the command.
@@ -267,15 +268,18 @@ def show_forward_dialog(
         st.info(f"{preview.headline} {preview.detail}")
         return
     show_confirmation(Confirmation.of_forward(preview, answer, checks_with(answer)))
-    override = ask_for_override() if is_blocked else None
+    is_blocked = verdict.takes_override
     ask_for_reason(answer, _subject(plan))
-    reason = reason_field()
+    override = ask_for_override() if is_blocked else None
+    reason = override if is_blocked else reason_field()
     refused = lacks_role(answer.role) or (None if answer.can_run else IN_THE_WAY)
     if is_protected and not typed_name("merge", plan.target):
         refused = refused or f"Type {plan.target} first."
     if is_blocked:
         refused = refused or (None if override else NO_REASON)
-    label = OVERRIDE if is_blocked else f"Merge into {plain(plan.target)}"
+    label = f"Merge into {plain(plan.target)}"
+    if is_blocked:
+        label = OVERRIDE if verdict.standing is MergeStanding.GATE_RED else UNCHECKED
     if confirmed(label, icon=":material/fast_forward:", key="ff-run", refused=refused):
         allowed = Agreement(override_gate=override)
         given = {**_arguments(plan, reason=reason), **allowed.encode()}

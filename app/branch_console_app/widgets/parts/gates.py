@@ -26,6 +26,7 @@ from branch_console_app.widgets.parts.table_picker import here
 
 CHECK_RULES = "check_rules"
 OVERRIDE = "Merge despite failing rules"
+UNCHECKED = "Merge without checking the rules"
 NO_REASON = "Give a reason first."
 _MARKS = {
     GateVerdict.PASS: ":green[✓] pass",
@@ -44,20 +45,23 @@ def override_field(identifier: Identifier) -> str | None:
 def override_reason() -> str | None:
     """Ask an operator, in a part to unfold, why a gate is overridden if it should fail."""
     with st.expander("If a quality rule fails", icon=":material/gpp_maybe:", key="gate-override"):
-        return ask_for_override()
+        st.caption(
+            "A failing rule stops the merge. To merge although a rule fails, give a reason here. "
+            "The receipt and the snapshot record it with your name and the findings."
+        )
+        return _override_field("Reason to override the rule")
 
 
 def ask_for_override() -> str | None:
-    """Ask an operator why the gate is overridden; None if nobody says."""
+    """Ask an operator why a merge goes on that its rules stop: that is the reason of the merge."""
+    reason = _override_field("Reason")
+    st.caption("The receipt and the snapshot record it with your name and what the rules found.")
+    return reason
+
+
+def _override_field(label: str) -> str | None:
     refused = lacks_role(Role.OPERATOR)
-    st.caption(
-        "A failing rule stops the merge. To merge although a rule fails, give a reason here. "
-        "The receipt and the snapshot record it with your name and the findings."
-    )
-    reason = st.text_input(
-        "Reason to override the rule", key="gate-reason", disabled=refused is not None,
-        help=refused,
-    )  # fmt: skip
+    reason = st.text_input(label, key="gate-reason", disabled=refused is not None, help=refused)
     return reason.strip() or None
 
 
