@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given
@@ -12,6 +13,7 @@ from branch_console.diff.branch_trace import BranchTrace, Lists
 from branch_console.diff.fork_inference import best_forks
 from branch_console.diff.lineage import MERGE_SOURCE_IDENTITY, Lineage, build_lineage
 from branch_console.diff.merge_base import best_common_ancestors
+from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import identity_to
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.tag import Tag
@@ -111,3 +113,96 @@ def test_the_best_fork_is_the_first_of_all_candidates(rng: random.Random) -> Non
     for trace in traces:
         candidates = infer_forks(trace, traces)
         assert found.get(trace.branch) == (candidates[0] if candidates else None)
+
+
+def recorded_histories(rng: random.Random) -> tuple[list[BranchTrace], list[LineageEvent]]:
+    """Branches whose forks the ledger names, and rescue branches that hold a whole history."""
+    begun = [a_snapshot(number, "first-") for number in range(1, 5)]
+    lines: dict[str, list[Snapshot]] = {"main": list(begun)}
+    rescues: dict[str, list[Snapshot]] = {}
+    events: list[LineageEvent] = []
+    builds_on = {each: set(begun[: each.id]) for each in begun}
+    for step in range(rng.randrange(2, 25)):
+        parent = rng.choice(list(lines))
+        line, name = lines[parent], f"b{step}"
+        made = LineageEvent(
+            id=name,
+            branch=name,
+            source_branch=parent,
+            operation_id=name,
+            actor="ann",
+            kind=LineageKind.FORKED,
+            time_millis=line[-1].time_millis,
+        )
+        choice = rng.random()
+        if choice < 0.2 and len(lines) < 6:
+            lines[name] = [rng.choice(line[1:] or line)]
+            events.append(replace(made, after=lines[name][0].identity))
+        elif choice < 0.35:
+            rescues[name] = list(line)
+            # Nothing that its source still builds on was taken away from it.
+            events.append(replace(made, kind=LineageKind.RESCUED, time_millis=0))
+        else:
+            properties, head = {}, line[-1]
+            source = lines[rng.choice(list(lines))][-1]
+            # A merge of what is merged already makes no snapshot.
+            is_merge = rng.random() < 0.5 and source not in builds_on[head]
+            if is_merge:
+                properties[MERGE_SOURCE_IDENTITY] = json.dumps(identity_to(source.identity))
+            line.append(a_snapshot(head.id + 1, f"step{step}-", properties=properties))
+            taken_in = builds_on[source] if is_merge else set()
+            builds_on[line[-1]] = {line[-1], *builds_on[head], *taken_in}
+    traces = [
+        BranchTrace(
+            branch=name,
+            snapshots=tuple(line),
+            tags=tuple(
+                Tag(name=f"at-{each.id}", snapshot=each) for each in line if rng.random() < 0.4
+            ),
+        )
+        for name, line in (lines | rescues).items()
+    ]
+    return traces, events
+
+
+def needed_by_pairs(traces: list[BranchTrace], lineage: Lineage) -> set[Lists]:
+    """The merge bases of all pairs of branches, where they parted, and what either has since."""
+    needed = set[Lists]()
+    for ours in traces:
+        for theirs in traces:
+            assert ours.head is not None
+            assert theirs.head is not None
+            mine, other = lineage.ancestors(ours.head.identity), theirs.head.identity
+            needed |= set([each for each in ours.places if each in theirs.places][-1:])
+            needed |= {
+                each.manifest_lists
+                for each in best_common_ancestors(lineage, ours.head.identity, other)
+            }
+            needed |= {
+                each.manifest_lists
+                for each in lineage.walk(other)
+                if each.manifest_lists not in mine
+            }
+    return needed
+
+
+@given(st.randoms(use_true_random=False))
+def test_no_expiry_of_what_is_older_than_every_merge_base_changes_a_distance(
+    rng: random.Random,
+) -> None:
+    traces, events = recorded_histories(rng)
+    before = build_lineage(traces, events)
+    needed, after = needed_by_pairs(traces, before), []
+    for trace in traces:
+        stays = min(
+            at
+            for lists, at in trace.places.items()
+            if lists in needed or at == len(trace.places) - 1
+        )
+        after.append(replace(trace, snapshots=trace.snapshots[rng.randint(0, stays) :]))
+    lineage = build_lineage(after, events)
+    for whole, left in zip(traces, after, strict=True):
+        for other, other_left in zip(traces, after, strict=True):
+            assert compare_branches(left, other_left, lineage) == compare_branches(
+                whole, other, before
+            )

@@ -201,6 +201,9 @@ def _beginning(
     branches left it at since, or brought it to: they hold that still.
     """
     fork, oldest = forks.get(trace.branch), trace.snapshots[:1]
+    if fork is not None and fork.identity.manifest_lists in trace.places:
+        # A rescue branch holds a whole history: its own oldest snapshot is older than its fork.
+        fork = None
     least = 0 if fork is None or fork.snapshot is None else fork.snapshot.id
     most = oldest[0].id if oldest else None
     # What was taken away from a branch is not what it builds on.

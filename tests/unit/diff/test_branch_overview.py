@@ -154,6 +154,20 @@ def test_what_a_fast_forward_brought_stays_common_once_main_has_expired_past_it(
     assert ahead_and_behind(dev, main, build_lineage([main, dev], [landed])) == (0, 2)
 
 
+def test_an_expiry_on_main_leaves_distances_alone_while_a_rescue_holds_the_whole_history() -> None:
+    rescue = trace("rescue-op", "m1 m2 m3 d4", tags="m3 d4")
+    dev = trace("dev", "m2 v3", tags="m2")
+    source = json.dumps(identity_to(snapshot("v3").identity))
+    merged = snapshot("m5", properties={MERGE_SOURCE_IDENTITY: source})
+
+    def of_main(words: str) -> object:
+        kept = trace("main", words, tags="m2 m3 d4")
+        main = BranchTrace(branch="main", snapshots=(*kept.snapshots, merged), tags=kept.tags)
+        return ahead_and_behind(dev, main, build_lineage([main, rescue, dev]))
+
+    assert of_main("m1 m2 m3 d4") == of_main("m2 m3 d4") == (0, 3)
+
+
 def test_a_fork_on_a_history_that_was_taken_away_does_not_count_as_expired() -> None:
     main, dev = trace("main", "x8 x9", tags="m5"), trace("dev", "m5 d6", tags="m5")
     rescued = LineageEvent(
