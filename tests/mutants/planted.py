@@ -139,7 +139,7 @@ MUTANTS: Final = (
     Mutant(
         name="a role check removed",
         file="core/branch_console/procedures/run/procedure.py",
-        old="    check_role(call.role, planned.preview.role, verb.what)\n",
+        old="    check_role(call.role, planned.preview.role, procedure.what)\n",
         new="",
         tests=(
             "tests/unit/procedures/test_preview.py::test_a_viewer_may_look_and_not_run",
