@@ -144,7 +144,7 @@ def test_the_summary_says_what_a_comparison_and_a_dry_run_found(
 
     found = summary()
     assert "Conflicts 8" in found
-    assert "Once all conflicts are settled, a dry run counts the rows and data files" in found
+    assert "Once all conflicts are settled, a dry run counts the data files that change" in found
     assert [phrase for phrase in OF_BEFORE if phrase in found] == []
 
     services: Any = console().services
@@ -156,7 +156,7 @@ def test_the_summary_says_what_a_comparison_and_a_dry_run_found(
     tabs = [tab.label for tab in console().open("merge", **PLACE).at.tabs]
     assert "Conflicts (8, all settled)" in tabs
     assert "Rows were compared; all 8 conflicts are settled." in settled
-    assert "A dry run counts the rows and data files that change." in settled
+    assert "A dry run counts the data files that change, and their records." in settled
 
     policy = services.resolution(ASKED).draft.policy.to_yaml()
     table.call("dry_run_merge", branch="fix-delays", target="main", policy=policy)

@@ -384,7 +384,7 @@ def _counted(plan: ThreeWayPlan, known: KnownRows) -> dict[str, object]:
         if known.is_compared:
             return {"files": "counted by a dry run"}
         least = f"at least {cost.files_added:,} in, {cost.files_removed:,} out"
-        return {"files": least, "rows": "known after the row comparison"}
+        return {"files": least, "records": "counted by a dry run"}
     files = [f"{result.files_added:,} in", f"{result.files_removed:,} out"]
     if cost.files_restored:
         files.append(f"{cost.files_restored:,} back")

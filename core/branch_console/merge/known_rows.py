@@ -72,11 +72,14 @@ class KnownRows:
         conflicts: The conflicts of rows that were found; None before any comparison.
         open_conflicts: The number of open conflicts.
         staged: The result that a dry run staged; None without one.
+        is_stopped: Whether quality rules stopped a run of the plan, so that a dry run counts
+            nothing.
     """
 
     conflicts: int | None = None
     open_conflicts: int = 0
     staged: StagedFigures | None = None
+    is_stopped: bool = False
 
     @property
     def is_compared(self) -> bool:

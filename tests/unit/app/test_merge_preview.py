@@ -10,6 +10,7 @@ from branch_console.errors import ErrorKind
 from branch_console.format.data_types import INT
 from branch_console.format.identifier import Identifier
 from branch_console.format.values.binary_row import encode_row
+from branch_console.jobs.progress import JobState
 from branch_console.merge.conflict import Take
 from branch_console.merge.file_moves import MergeRules, Strategy
 from branch_console.merge.known_rows import KnownRows, StagedFigures
@@ -26,7 +27,7 @@ from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.merge.inputs import preview_merge
 from branch_console.procedures.merge.row_consequences import snapshot_consequence
-from branch_console_app.models.merge.merge_facts import MergeFacts
+from branch_console_app.models.merge.merge_facts import MergeAttempt, MergeFacts, RowsOfMerge
 from branch_console_app.models.merge.merge_preview import (
     MergeDecision,
     MergePreview,
@@ -40,9 +41,10 @@ from branch_console_app.models.merge.merge_preview import (
     rules_in_words,
     strategies_words,
 )
-from branch_console_app.models.merge.merge_state import NextStep
+from branch_console_app.models.merge.merge_state import MergeStanding, NextStep
 from branch_console_app.models.parts.exactness import EXACT, LEAST, NOT_ROWS, UNREAD
 from branch_console_app.models.parts.wording import NOT_READ
+from tests.console.pretend import job
 from tests.support.branch_bench import BranchBench
 from tests.support.commit_tables import data_files, message
 
@@ -187,7 +189,8 @@ def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> Non
     assert figures(preview) == {"Conflicts": "1"}
     assert added_in_json(preview) == (None, None)
     assert preview.reasons == (
-        "Once all conflicts are settled, a dry run counts the rows and data files that change.",
+        "Once all conflicts are settled, a dry run counts the data files that change, and their "
+        "records.",
     )
     (line,) = preview.conflicts
     assert (line.rule, line.ours, line.theirs) == (
@@ -243,8 +246,8 @@ def test_as_many_rows_as_before_without_a_key_are_no_rows_with_new_values(tmp_pa
     counted = KnownRows(staged=StagedFigures(rows_counted=(20, 20)))
     assert snapshot_consequence(plan, counted).text == (
         "'main' gets 1 snapshot. 1 data file is added to 'main', 1 is removed. 'main' has 20 rows "
-        "before and after; the added file holds 10 records: as many rows are added as deleted, "
-        "and a rewritten file repeats the rows that stay."
+        "before and after, as many added as deleted; the added file holds 10 records, and a "
+        "rewritten file repeats the rows that stay."
     )
 
 
@@ -259,8 +262,22 @@ def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
         "Source files added",
         "Data to copy",
     ]
-    assert preview.reasons[0].startswith("Row counts are known after")
+    # A comparison of rows counts none of them.
+    said = "A dry run counts the data files that change, and their records."
+    assert preview.reasons == (said,)
     assert preview.can_run
+    # Once the rules have stopped a dry run, another one would stop as well.
+    plan = preview.plan
+    red = job("j", state=JobState.REFUSED, error=ErrorKind.GATE_FAILED)
+    stopped = MergePreview.of(
+        MergeDecision(plan=plan, preview=preview.command),
+        None,
+        facts=MergeFacts(
+            rows=RowsOfMerge.of_plan(plan), dry_run=MergeAttempt(job=red, plan_id=plan.id)
+        ),
+    )
+    assert (stopped.state.standing, stopped.reasons) == (MergeStanding.GATE_RED, ())
+    assert "Rows changed" not in [figure.label for figure in stopped.figures]
 
 
 def test_records_of_keys_are_not_called_rows(tmp_path: Path) -> None:

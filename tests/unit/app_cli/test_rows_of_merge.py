@@ -28,7 +28,7 @@ def test_conflicts_that_a_comparison_found_are_what_the_preview_says(
     before = console(*PREVIEW)
     assert before.code == 0
     assert "files at least 2 in, 0 out" in squeezed(before.out)
-    assert "rows known after the row comparison" in squeezed(before.out)
+    assert "records counted by a dry run" in squeezed(before.out)
     assert console.json(*PREVIEW)["row_comparison"] == {
         "compared": False, "conflicts": None, "open": None, "staged": None,
     }  # fmt: skip
@@ -82,8 +82,7 @@ def test_as_many_rows_as_before_are_told_with_what_may_differ_all_the_same(
     monkeypatch.setattr(Services, "staged_figures", lambda *_: counted)
     answer = CommandLine(table.folder, capsys)(*PREVIEW, "--policy", str(policy))
     assert (
-        "rows 6 rows before and after; the added files hold 12 records: rows may be added, "
-        "changed or deleted, as many added as deleted"
+        "rows 6 rows before and after, as many added as deleted; the added files hold 12 records"
     ) in squeezed(answer.out)
 
 

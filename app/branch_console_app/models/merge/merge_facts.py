@@ -39,6 +39,7 @@ class RowsOfMerge:
         columns: The columns of open conflicts, those with most conflicts first.
         settlement: How the others are settled, in words; blank if none is.
         staged: The counts of the result that a dry run staged; None without one.
+        is_stopped: Whether quality rules stopped a run of the plan.
     """
 
     is_needed: bool
@@ -48,6 +49,7 @@ class RowsOfMerge:
     columns: tuple[str, ...] = ()
     settlement: str = ""
     staged: StagedFigures | None = None
+    is_stopped: bool = False
 
     @classmethod
     def of_plan(cls, plan: Plan, staged: StagedFigures | None = None) -> "RowsOfMerge":
@@ -88,7 +90,12 @@ class RowsOfMerge:
             conflicts=self.number if self.is_compared else None,
             open_conflicts=self.open_number,
             staged=self.staged,
+            is_stopped=self.is_stopped,
         )
+
+    def stopped(self) -> "RowsOfMerge":
+        """Return the same after quality rules have stopped a run, which had compared the rows."""
+        return replace(self, is_compared=self.is_compared or self.is_needed, is_stopped=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

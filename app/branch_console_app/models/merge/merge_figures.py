@@ -14,6 +14,10 @@ from branch_console.merge.known_rows import (
     count_result,
 )
 from branch_console.merge.plan import Plan, RefusedPlan, ThreeWayPlan, conflicts_of, found_by
+from branch_console.procedures.merge.row_consequences import (
+    COUNTED_BY_DRY_RUN,
+    COUNTED_ONCE_SETTLED,
+)
 from branch_console_app.models.merge.merge_facts import RowsOfMerge
 from branch_console_app.models.parts.exactness import EXACT, LEAST, NOT_ROWS, UNREAD, Figure
 from branch_console_app.models.parts.wording import NOT_READ, count, full_count, signed, size
@@ -139,15 +143,9 @@ def bounds_reasons(
     result = count_result(found, known)
     if result is None:
         if found.conflicts or known.open_conflicts:
-            return (
-                "Once all conflicts are settled, a dry run counts the rows and data files that "
-                "change.",
-            )
-        if isinstance(plan, RefusedPlan):
-            return ()
-        if not known.is_compared:
-            return ("Row counts are known after the row comparison.",)
-        return ("A dry run counts the rows and data files that change.",)
+            return (COUNTED_ONCE_SETTLED,)
+        is_known_later = not (isinstance(plan, RefusedPlan) or known.is_stopped)
+        return (COUNTED_BY_DRY_RUN,) if is_known_later else ()
     if known.staged is None and found.cost.files_joined:
         return ("Both sides changed rows of the same file: only the merge itself can count them.",)
     if result.rows_counted is None and schema is not None and schema.primary_keys:

@@ -268,13 +268,16 @@ class MergePreview:
             settlings: The options that were tried and settle conflicts.
         """
         plan, rows = decision.plan, None if facts is None else facts.rows
+        state = decision.knowing(rows).state(facts)
+        if rows is not None and state.takes_override:
+            rows = rows.stopped()
         is_compared = rows is not None and rows.is_compared
         decision = decision.knowing(rows)
         changed, conflicts = schema_change(plan, schema), conflicts_of(plan)
         return cls(
             plan=plan,
             command=decision.preview,
-            state=decision.state(facts),
+            state=state,
             is_compared=is_compared,
             heads=_heads(plan),
             figures=merge_figures(plan, changed, rows),

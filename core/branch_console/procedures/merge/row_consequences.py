@@ -1,6 +1,7 @@
 """The consequences of a merge that follow from its rows, before and after jobs looked at them."""
 
 from dataclasses import replace
+from typing import Final
 
 from branch_console.diff.history_move import count
 from branch_console.diff.rows.row_figure import with_sign
@@ -13,6 +14,13 @@ from branch_console.merge.known_rows import (
 )
 from branch_console.merge.plan import Plan, ThreeWayPlan, cost_of, merging
 from branch_console.procedures.call.consequence import Consequence, Preview, blocks, changes
+
+COUNTED_BY_DRY_RUN: Final = "A dry run counts the data files that change, and their records."
+COUNTED_ONCE_SETTLED: Final = (
+    "Once all conflicts are settled, a dry run counts the data files that change, and their "
+    "records."
+)
+"""When the changes of a merge are known, which the comparison of rows does not count."""
 
 
 def preview_knowing(preview: Preview, plan: Plan, known: KnownRows) -> Preview:
@@ -61,21 +69,16 @@ def comparison_consequences(plan: Plan, known: KnownRows = NOTHING_KNOWN) -> lis
 
 def snapshot_consequence(plan: ThreeWayPlan, known: KnownRows = NOTHING_KNOWN) -> Consequence:
     """Say that the target gets a snapshot, and what is counted of its change."""
-    return changes(f"{plan.target!r} gets 1 snapshot. {_counted(plan, known)}")
+    return changes(f"{plan.target!r} gets 1 snapshot. {_counted(plan, known)}".rstrip())
 
 
 def _counted(plan: ThreeWayPlan, known: KnownRows) -> str:
-    """Say how many files and rows a merge changes, or when that is known."""
+    """Say how many files and rows a merge changes, or when that is known; empty if it never is."""
     result = count_result(plan, known)
     if result is None:
         if plan.conflicts or known.open_conflicts:
-            return (
-                "Once all conflicts are settled, a dry run counts the rows and data files that "
-                "change."
-            )
-        if not known.is_compared:
-            return "The row comparison counts the rows and data files that change."
-        return "A dry run counts the rows and data files that change."
+            return COUNTED_ONCE_SETTLED
+        return "" if known.is_stopped else COUNTED_BY_DRY_RUN
     files = _files(result.files_added, result.files_removed, plan.target)
     if result.rows_counted is not None:
         before, after = result.rows_counted
@@ -102,13 +105,8 @@ def same_rows_words(result: ResultFigures, rows: int, *, has_key: bool) -> str:
         return same
     # The number alone reads as if nothing changed.
     hold = "the added file holds" if result.files_added == 1 else "the added files hold"
-    written = f"{same}; {hold} {count(result.records_in, 'record')}"
-    if has_key:
-        return f"{written}: rows may be added, changed or deleted, as many added as deleted"
-    return (
-        f"{written}: as many rows are added as deleted, and a rewritten file repeats the rows "
-        "that stay"
-    )
+    written = f"{same}, as many added as deleted; {hold} {count(result.records_in, 'record')}"
+    return written if has_key else f"{written}, and a rewritten file repeats the rows that stay"
 
 
 def _files(added: int, removed: int, target: str) -> str:
