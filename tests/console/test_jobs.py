@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -302,6 +303,36 @@ def test_a_receipt_tells_heads_counts_and_who(tmp_path: Path) -> None:
     assert "41,208" in page.text
     assert "ada" in page.text
     assert "CALL sys.fast_forward" in page.text
+
+
+def test_a_receipt_leads_to_the_comparison_of_before_and_after(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    main = services.listed[1].branches["main"].snapshots
+    services.receipts["9f2a00"] = receipt("9f2a00", main[-2], main[-1])
+    page = Console(services).open("receipt", id="9f2a00", db="air", table="flights")
+    (query,) = (each for label, each in page.links() if label == "Compare before and after")
+    asked = parse_qs(query)
+    assert asked["cmp_a"] == [f"main@11:{main[-2].identity.short}"]
+    assert asked["cmp_b"] == [f"main@12:{main[-1].identity.short}"]
+    assert asked["table"] == ["flights"]
+    # The snapshots cannot be read here: it says so, and the receipt stays whole.
+    assert "The rows that changed cannot be counted any more" in page.text
+    assert page.has_button("undo")
+
+
+def test_a_long_reason_is_cut_and_leaves_the_buttons_in_view(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    main = services.listed[1].branches["main"].snapshots
+    told = receipt("9f2a00", main[-2], main[-1])
+    long = "Diverted flights have no delay. " * 35
+    statement = told.statement.replace("branch =>", f"reason => '{long}', branch =>")
+    services.receipts["9f2a00"] = replace(told, statement=statement)
+    page = Console(services).open("receipt", id="9f2a00", **FLIGHTS)
+    shown = [each.value for each in page.at.markdown if "Diverted flights" in each.value]
+    first, whole = sorted(shown, key=len)
+    assert first.startswith(":small[:gray[Reason]]")
+    assert len(first) < 300
+    assert whole.count("Diverted flights") == 35
 
 
 def test_a_receipt_offers_undo_only_where_it_would_run(tmp_path: Path) -> None:

@@ -507,6 +507,10 @@ def test_an_undo_of_the_merge_page_stays_there_and_says_who_took_the_merge_back(
     assert "Data files checked" in page.text
     assert f"`main`: snapshot {before.id} " in page.text
     assert [tab.label for tab in page.at.tabs if "Conflicts" in tab.label] == []
+    # What it brought is told by its receipt: today's plan has nothing left to bring.
+    assert "**Commits that `main` got**" in page.text
+    assert "**Commits of** `fix-delays`" not in page.text
+    assert "Compare before and after" in [label for label, _ in page.links()]
     page = page.click("undo")
     assert "Done by ada, " in page.text
     page = page.click("run-undo")

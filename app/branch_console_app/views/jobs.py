@@ -60,6 +60,7 @@ from branch_console_app.widgets.parts.job_status import (
 )
 from branch_console_app.widgets.parts.location import show_location
 from branch_console_app.widgets.parts.problem import guarded, show_problem
+from branch_console_app.widgets.parts.reason import show_statement
 from branch_console_app.widgets.parts.rows import Column
 from branch_console_app.widgets.parts.same_as import RUN_BY_CONSOLE
 from branch_console_app.widgets.parts.table_picker import here, is_open_warehouse
@@ -227,7 +228,7 @@ def _show_live(job_id: str, offered: tuple[bool, bool, bool]) -> None:
         show_merged_objects_of(job)
     with right, st.container(border=True, key="card-job"):
         rows.facts("job", _facts(job))
-        st.code(job.statement, language="sql", wrap_lines=True)
+        show_statement(job.statement)
         if job.name in PREVIEWED:
             st.caption(RUN_BY_CONSOLE)
 

@@ -10,6 +10,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.jobs.progress import JobView
 from branch_console.procedures.undo.undo import UndoChance
 from branch_console_app import reads, state
+from branch_console_app.models.jobs.before_after import before_and_after
 from branch_console_app.models.jobs.overridden_rules import OverriddenRules
 from branch_console_app.models.jobs.receipt_text import (
     count_pairs,
@@ -34,10 +35,12 @@ from branch_console_app.models.parts.wording import (
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.pick_dialogs import operation_dialogs
 from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
+from branch_console_app.widgets.jobs.before_after import link_to_comparison, show_changed_rows_of
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.dialogs import offer, show_dialog
 from branch_console_app.widgets.parts.location import show_location
 from branch_console_app.widgets.parts.problem import show_problem
+from branch_console_app.widgets.parts.reason import show_reason, show_statement
 from branch_console_app.widgets.parts.same_as import RUN_BY_CONSOLE, show_same_as
 from branch_console_app.widgets.parts.table_picker import here, is_open_warehouse
 
@@ -118,12 +121,18 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
             st.markdown("**Notes from before the undo**")
         for note in receipt.notes:
             st.caption(prose(note))
+        sides = before_and_after(receipt, undo)
+        if table is not None and sides is not None:
+            if receipt.counts.records_added:
+                show_changed_rows_of(table, sides)
+            link_to_comparison(place.at_table(table.database, table.table), sides)
     with right, st.container(border=True, key="card-who"):
         reason = reason_of(receipt)
+        if reason is not None:
+            show_reason(reason)
         rows.facts(
             "who",
             [
-                *((("Reason", plain(reason)),) if reason is not None else ()),
                 *_override_pair(overridden, reason),
                 ("By", plain(receipt.actor)),
                 *time_pairs(receipt, job, zone),
@@ -132,7 +141,7 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
             ],
         )
     st.caption("Statement")
-    st.code(receipt.statement, language="sql", wrap_lines=True)
+    show_statement(receipt.statement)
     st.caption(RUN_BY_CONSOLE)
     show_same_as("receipt", receipt.operation_id)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):

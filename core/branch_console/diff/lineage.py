@@ -256,7 +256,16 @@ def _brought_to(
 
 def merge_source(snapshot: Snapshot) -> SnapshotIdentity | None:
     """The head of the source that a merge commit took in, None for other commits."""
-    text = snapshot.properties.get(MERGE_SOURCE_IDENTITY)
+    return _noted_identity(snapshot, MERGE_SOURCE_IDENTITY)
+
+
+def merge_base(snapshot: Snapshot) -> SnapshotIdentity | None:
+    """The merge base that a merge commit was made from, None for other commits."""
+    return _noted_identity(snapshot, MERGE_BASE_IDENTITY)
+
+
+def _noted_identity(snapshot: Snapshot, name: str) -> SnapshotIdentity | None:
+    text = snapshot.properties.get(name)
     if text is None:
         return None
     try:

@@ -10,7 +10,7 @@ from branch_console.format.catalog.catalog_version import CatalogVersion, Versio
 from branch_console.format.identifier import Identifier
 from branch_console.format.journals.written import GateOverride
 from branch_console.format.lineage_event import LineageEvent, LineageKind
-from branch_console.format.receipt import Receipt
+from branch_console.format.receipt import HeadMove, Receipt
 from branch_console.jobs.progress import JobState
 from branch_console.operations.declared import REQUESTS
 from branch_console.procedures.browse.page_values import TableEvents
@@ -25,6 +25,7 @@ from branch_console_app.models.jobs.activity import (
 from branch_console_app.models.jobs.job_titles import _TITLES, full_title
 from branch_console_app.models.jobs.waiting import waiting_jobs
 from tests.console.pretend import NOW, job
+from tests.unit.app.histories import snapshot
 
 TAIL = RuleFinding(
     rule="tail", asked="tailnum not null", severity="block", verdict="block", said="It fails."
@@ -69,6 +70,24 @@ def test_an_undo_joins_what_it_took_back_and_a_redo_parts_them() -> None:
         ("u", "reverted by eve"),
         ("m", None),
     ]
+
+
+def test_a_merge_leads_to_its_comparison_until_it_is_taken_back() -> None:
+    move = HeadMove(
+        branch="main", before=snapshot("a", 1).identity, before_id=1,
+        after=snapshot("b", 2).identity, after_id=2,
+    )  # fmt: skip
+    told = Receipt(
+        operation_id="m", statement="", actor="ada", plan_id="", moves=(move,),
+        started_millis=5, finished_millis=5,
+    )  # fmt: skip
+    merged = replace(event("m", LineageKind.MERGED, 1, source_branch="dev"), receipt=told)
+    (entry,) = activity_feed([ledger(merged)])
+    assert entry.sides is not None
+    assert (str(entry.sides.before), str(entry.sides.after)) == ("main@1:a-uuid", "main@2:b-uuid")
+    undone = event("u", LineageKind.UNDONE, 5, undoes="m")
+    (entry,) = activity_feed([ledger(merged, undone)])
+    assert entry.sides is None
 
 
 def test_what_an_operation_rescues_is_told_with_it() -> None:

@@ -17,6 +17,7 @@ from branch_console.format.identifier import BRANCH_MARK, MAIN_BRANCH, Identifie
 from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.procedures.browse.page_values import TableEvents
+from branch_console_app.models.jobs.before_after import BeforeAfter, before_and_after
 from branch_console_app.models.jobs.job_titles import full_title
 from branch_console_app.models.jobs.overridden_rules import OverriddenRules
 from branch_console_app.models.parts.location import Location
@@ -90,6 +91,8 @@ class Activity:
         reason: Why it was done, as its person wrote it.
         overridden: The quality rules that were overridden, as Markdown: ``rule `tail` overridden``.
         job: The job to show if there is no receipt.
+        sides: The states of the branch before and after a merge; None of others, and of one that
+            was taken back.
     """
 
     time_millis: int
@@ -105,6 +108,7 @@ class Activity:
     reason: str | None = None
     overridden: str | None = None
     job: str | None = None
+    sides: BeforeAfter | None = None
 
 
 def activity_feed(
@@ -177,9 +181,11 @@ def _of_table(ledger: TableEvents) -> Iterator[Activity]:
             continue
         receipt = event.receipt
         overridden = OverriddenRules.of_gate(None if receipt is None else receipt.gate)
+        kind = _KINDS.get(event.kind, ActivityKind.UPKEEP)
+        merge = receipt if kind is ActivityKind.MERGES else None
         entry = Activity(
             time_millis=event.time_millis,
-            kind=_KINDS.get(event.kind, ActivityKind.UPKEEP),
+            kind=kind,
             sentence=_sentence(event, name),
             people=(event.actor,),
             table=name,
@@ -188,6 +194,7 @@ def _of_table(ledger: TableEvents) -> Iterator[Activity]:
             has_receipt=receipt is not None,
             reason=event.reason or (None if overridden is None else overridden.reason),
             overridden=None if overridden is None else overridden.mark,
+            sides=None if merge is None else before_and_after(merge),
         )
         undo = taken_back.get(event.operation_id)
         yield entry if undo is None else _taken_back(entry, undo)
@@ -208,6 +215,7 @@ def _taken_back(entry: Activity, undo: LineageEvent) -> Activity:
         people=tuple(dict.fromkeys((*entry.people, undo.actor))),
         undo=undo.operation_id,
         undone=f"{verb} by {plain(undo.actor)}",
+        sides=None,
     )
 
 

@@ -10,6 +10,7 @@ from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.wording import age, code, plain, plural, shortened
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.dialogs import offer
+from branch_console_app.widgets.parts.reason import show_reason_in
 from branch_console_app.widgets.parts.rows import Column
 
 _NAME = Column(label="Dropped", weight=2.2)
@@ -41,6 +42,6 @@ def _show_row(number: int, branch: DroppedBranch) -> None:
     rows.text(cells[_KEPT], _KEPT, code(shortened(branch.rescue_branch, 26)))
     rows.text(cells[_WHEN], _WHEN, age(branch.time_millis, state.now_millis()))
     rows.text(cells[_BY], _BY, plain(shortened(branch.actor, 14)))
-    rows.text(cells[_REASON], _REASON, plain(branch.reason) if branch.reason else rows.NOTHING)
+    show_reason_in(cells[_REASON], _REASON, branch.reason)
     with cells[_RESTORE]:
         offer(Action.UNDO, "Restore", key=f"restore-{number}", what=branch.operation_id)

@@ -11,6 +11,7 @@ from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import age, code, plain, plural, shortened
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.reason import show_reason_in
 from branch_console_app.widgets.parts.rows import Column
 
 _PER_PAGE = 20
@@ -66,7 +67,7 @@ def _show_line(number: int, line: HistoryLine, place: Location) -> None:
     source = plain(shortened(event.source_branch, 22)) if event.source_branch else rows.NOTHING
     rows.text(cells[_FROM], _FROM, source)
     rows.text(cells[_BY], _BY, plain(shortened(event.actor, 14)))
-    rows.text(cells[_REASON], _REASON, plain(event.reason) if event.reason else rows.NOTHING)
+    show_reason_in(cells[_REASON], _REASON, event.reason)
     if event.receipt is None:
         rows.text(cells[_RECEIPT], _RECEIPT, rows.NOTHING, help=code(event.operation_id))
         return

@@ -9,6 +9,7 @@ from branch_console_app.models.jobs.activity import Activity, place_of_entry
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import age, cut_at_word, plain
 from branch_console_app.state import PageName
+from branch_console_app.widgets.jobs.before_after import link_to_comparison
 
 _LONGEST_REASON = 80
 
@@ -33,6 +34,8 @@ def show_feed(entries: Sequence[Activity], place: Location) -> None:
 
 
 def _show_links(entry: Activity, target: Location) -> None:
+    if entry.sides is not None:
+        link_to_comparison(target, entry.sides, is_short=True)
     if entry.has_receipt and entry.operation is not None:
         state.link(PageName.RECEIPT, "Receipt", target, view={"id": entry.operation})
     elif entry.job is not None:

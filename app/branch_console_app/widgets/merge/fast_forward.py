@@ -41,7 +41,7 @@ from branch_console_app.widgets.merge.commits import show_commits
 from branch_console_app.widgets.merge.confirmation import confirmed, show_confirmation
 from branch_console_app.widgets.merge.draft_jobs import begin_merge
 from branch_console_app.widgets.merge.eligibility import show_checks, show_short_checks
-from branch_console_app.widgets.merge.merged import show_merged
+from branch_console_app.widgets.merge.merged import receipt_of_done, show_brought, show_merged
 from branch_console_app.widgets.merge.plan import show_tabs
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.callbacks import ask_for_reason, show_left_out, with_reason
@@ -97,7 +97,11 @@ def show_fast_forward(
     with tabs[MergeTab.SUMMARY]:
         preview = _show_summary(preview, checks, identifier, answer, verdict, facts.merge)
     with tabs[MergeTab.CHANGES]:
-        _show_moves(preview)
+        done = receipt_of_done(verdict, facts.merge)
+        if done is None:
+            _show_moves(preview)
+        else:
+            show_brought(done, identifier, plan.source, plan.target)
     with tabs[MergeTab.CHECKS]:
         show_checks(checks, plan.source, plan.target, verdict.job_id)
         job = judged_job(facts)
@@ -158,7 +162,7 @@ def _show_summary(
     plan = preview.plan
     left, right = rows.two_panes()
     with left:
-        show_merged(verdict, merge)
+        show_merged(verdict, merge, identifier)
         if plan.verdict is not Verdict.UP_TO_DATE:
             _show_figures(preview)
             if plan.can_run and plan.target_head is not None and preview.arrives.needs_counting:

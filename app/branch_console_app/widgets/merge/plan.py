@@ -42,7 +42,7 @@ from branch_console_app.widgets.merge.eligibility import (
     show_checks,
     show_short_checks,
 )
-from branch_console_app.widgets.merge.merged import show_merged
+from branch_console_app.widgets.merge.merged import receipt_of_done, show_brought, show_merged
 from branch_console_app.widgets.merge.row_conflicts import (
     show_left_over,
     show_row_conflicts,
@@ -237,7 +237,8 @@ def show_outcome(preview: MergePreview) -> None:
 def _show_summary(page: MergePage) -> None:
     left, right = rows.two_panes()
     with left:
-        show_merged(page.preview.state, page.facts.merge)
+        identifier = Identifier.parse(page.preview.plan.table)
+        show_merged(page.preview.state, page.facts.merge, identifier)
         _show_figures(page.preview)
         preview = page.preview.command
         shown = tuple(each for each in preview.consequences if each.weight is not Weight.BLOCKS)
@@ -250,7 +251,12 @@ def _show_summary(page: MergePage) -> None:
 
 
 def _show_changes(page: MergePage) -> None:
-    preview = page.preview
+    preview, plan = page.preview, page.preview.plan
+    done = receipt_of_done(preview.state, page.facts.merge)
+    if done is not None:
+        show_brought(done, Identifier.parse(plan.table), plan.source, plan.target)
+        show_both_sides(plan.source, plan.target)
+        return
     if page.commits is not None:
         _show_source_commits(page.commits, preview.plan)
         if page.commits.snapshots:
