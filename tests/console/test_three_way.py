@@ -525,8 +525,11 @@ def test_an_undo_of_the_merge_page_stays_there_and_says_who_took_the_merge_back(
     planned(console, MergeVerdict.CLEAN)
     page = page.run()
     assert "**What was merged**" not in page.text
-    assert "**The merge of `fix-delays` was taken back by ada, " in page.text
-    assert f"`main` is back at snapshot {before.id}. Rescue branch `rescue-9f2a` keeps" in page.text
+    assert f"**Merged into `main` as snapshot {after.id}, undone by ada " in page.text
+    assert (
+        f"`main` went back to snapshot {before.id}. What that removed went to rescue branch "
+        "`rescue-9f2a`." in page.text
+    )
     page = page.click("merge-review")
     assert not {"merged", "undo"} & set(page.at.query_params)
     assert page.has_button("merge-merge")

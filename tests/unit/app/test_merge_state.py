@@ -10,6 +10,7 @@ import pytest
 
 from branch_console.diff.fast_forward import ForwardDecision, Reason, Verdict
 from branch_console.errors import ErrorKind
+from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.jobs.progress import JobState, JobView, TargetMove
 from branch_console.merge.file_moves import Block
 from branch_console.merge.plan import FastForwardPlan, MergeVerdict, Plan, PlanCost
@@ -27,6 +28,7 @@ from branch_console_app.models.merge.merge_facts import (
     RowsOfMerge,
     SettledByOptions,
     UndoneMerge,
+    merged_since,
 )
 from branch_console_app.models.merge.merge_state import (
     ROLES,
@@ -141,8 +143,8 @@ ROWS: dict[MergeStanding, tuple[Given, str, NextStep | None, NextStep | None]] =
             plan(),
             merge=(DONE, {"undone": UNDONE}),
         ),
-        "The merge of fix-delays was taken back by bo, 13:00. main is back at snapshot 12. Rescue "
-        "branch rescue-9f2a keeps what it removed.",
+        "Merged into main as snapshot 13, undone by bo today 13:00. main went back to snapshot 12. "
+        "What that removed went to rescue branch rescue-9f2a.",
         NextStep.REVIEW,
         NextStep.VIEW_RECEIPT,
     ),
@@ -273,6 +275,34 @@ def test_each_state_has_its_sentence_and_its_buttons(
     assert (state.standing, state.text, *steps) == (standing, text, primary, secondary)
     assert state.role is ROLES[standing]
     assert state.to_object()["next"] == (None if primary is None else str(primary))
+
+
+def test_a_link_to_an_undone_merge_tells_that_its_branch_was_merged_again(plan: Planned) -> None:
+    again = replace(UNDONE, again_millis=NOW + 3 * HOUR)
+    state = of(plan(MergeVerdict.UP_TO_DATE), merge=(DONE, {"undone": again}))
+    assert state.standing is MergeStanding.UNDONE
+    assert state.text.endswith("rescue-9f2a. fix-delays was merged again today 15:00.")
+
+
+def event(operation: str, hour: int, kind: LineageKind, **parts: Any) -> LineageEvent:
+    return LineageEvent(
+        id=operation, branch=T, operation_id=operation, actor="ann", kind=kind,
+        time_millis=NOW + hour * HOUR, **parts,
+    )  # fmt: skip
+
+
+def test_only_a_later_merge_of_these_branches_that_was_kept_is_a_merge_again() -> None:
+    merged, undone, moved = LineageKind.MERGED, LineageKind.UNDONE, LineageKind.FAST_FORWARDED
+    first = (
+        event("a", 0, merged, source_branch=S),
+        event("b", 1, undone, undoes="a"),
+        event("c", 2, merged, source_branch="lost-tails"),
+    )
+    assert merged_since(first, S, T, NOW + HOUR) is None
+    again = (*first, event("d", 3, moved, source_branch=S))
+    assert merged_since(again, S, T, NOW + HOUR) == NOW + 3 * HOUR
+    taken_back = (*again, event("e", 4, undone, undoes="d"))
+    assert merged_since(taken_back, S, T, NOW + HOUR) is None
 
 
 def test_after_a_refusal_or_a_wait_nothing_is_green() -> None:

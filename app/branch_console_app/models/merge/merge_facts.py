@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from branch_console.errors import ErrorKind, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
 from branch_console.format.receipt import Receipt
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.merge.known_rows import STAGED_KEPT_MILLIS, KnownRows, StagedFigures
@@ -103,14 +104,42 @@ class UndoneMerge:
     """The undo of a merge.
 
     Attributes:
-        snapshot_id: The snapshot that the target is at again.
+        snapshot_id: The snapshot that the target went back to.
         rescue_branch: The branch that keeps what the undo removed; None if nothing was.
+        again_millis: When the source was last merged into the target since; None if it was not,
+            or if every such merge was undone too.
     """
 
     actor: str
     millis: int
     snapshot_id: int | None
     rescue_branch: str | None = None
+    again_millis: int | None = None
+
+
+def merged_since(
+    events: Sequence[LineageEvent], source: str, target: str, since_millis: int
+) -> int | None:
+    """Return when a source was last merged into a target; None without a merge that was kept.
+
+    Args:
+        events: The ledger of the table, under the names of today.
+        source: The branch that was merged from.
+        target: The branch that was merged into.
+        since_millis: Earlier merges do not count.
+    """
+    undone = undone_by(events)
+    return next(
+        (
+            event.time_millis
+            for event in reversed(events)
+            if event.kind in (LineageKind.MERGED, LineageKind.FAST_FORWARDED)
+            and (event.source_branch, event.branch) == (source, target)
+            and event.time_millis > since_millis
+            and event.operation_id not in undone
+        ),
+        None,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

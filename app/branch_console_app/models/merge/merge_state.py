@@ -447,12 +447,18 @@ def _done(attempt: MergeAttempt, source: str, target: str, facts: MergeFacts) ->
     as_snapshot = "" if attempt.snapshot_id is None else f" as snapshot {attempt.snapshot_id}"
     receipt = MergeAction(step=NextStep.VIEW_RECEIPT, label="View receipt")
     if undone is not None:
-        back = "where it was" if undone.snapshot_id is None else f"at snapshot {undone.snapshot_id}"
+        back = "where it was" if undone.snapshot_id is None else f"to snapshot {undone.snapshot_id}"
+        # An old link is opened long after the undo: each sentence says what happened, not what is.
+        again = (
+            ""
+            if undone.again_millis is None
+            else f" {code(source)} was merged again {facts.day_and_hour(undone.again_millis)}."
+        )
         return MergeState(
             standing=MergeStanding.UNDONE,
-            sentence=f"The merge of {code(source)} was taken back by {plain(undone.actor)}, "
-            f"{facts.hour(undone.millis)}.",
-            detail=f"{code(target)} is back {back}.{_kept(undone.rescue_branch)}",
+            sentence=f"Merged into {code(target)}{as_snapshot}, undone by "
+            f"{plain(undone.actor)} {facts.day_and_hour(undone.millis)}.",
+            detail=f"{code(target)} went back {back}.{_kept(undone.rescue_branch)}{again}",
             primary=_REVIEW,
             secondary=receipt,
             job_id=job.receipt_id,
@@ -471,7 +477,7 @@ def _done(attempt: MergeAttempt, source: str, target: str, facts: MergeFacts) ->
 def _kept(rescue_branch: str | None) -> str:
     if rescue_branch is None:
         return ""
-    return f" Rescue branch {code(rescue_branch)} keeps what it removed."
+    return f" What that removed went to rescue branch {code(rescue_branch)}."
 
 
 def _failed(job: JobView, what: str, target: str) -> MergeState:

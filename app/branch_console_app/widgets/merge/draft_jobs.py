@@ -6,6 +6,7 @@ import streamlit as st
 
 from branch_console.errors import ErrorKind, PaimonError
 from branch_console.format.identifier import Identifier
+from branch_console.format.lineage_event import under_present_names
 from branch_console.format.snapshot import Snapshot
 from branch_console.jobs.progress import JobView
 from branch_console.merge.plan import Plan
@@ -15,7 +16,7 @@ from branch_console.procedures.call.call import Argument
 from branch_console.quality.findings import GATE_ERRORS, RuleFinding
 from branch_console_app import reads, state
 from branch_console_app.models.merge.gate_run import GateRun, SoughtMerge, latest_creation
-from branch_console_app.models.merge.merge_facts import MergeAttempt, UndoneMerge
+from branch_console_app.models.merge.merge_facts import MergeAttempt, UndoneMerge, merged_since
 from branch_console_app.models.parts.actions import DO, WHAT
 from branch_console_app.widgets.parts.gates import find_judgement
 from branch_console_app.widgets.parts.job_here import begin_job, job_here
@@ -47,7 +48,9 @@ def merge_of_draft(identifier: Identifier, source: str, target: str) -> MergeAtt
     try:
         receipt = reads.receipt(job.receipt_id)
         chance = reads.undo_chance(table, job.receipt_id)
-        undone = None if chance.undone_by is None else _undone(chance.undone_by, target)
+        undone = (
+            None if chance.undone_by is None else _undone(table, chance.undone_by, source, target)
+        )
     except PaimonError:
         # A receipt that cannot be read is told by its own page; that the job is done stays true.
         return MergeAttempt(job=job, plan_id=plan_id)
@@ -222,11 +225,15 @@ def _findings(job: JobView) -> tuple[RuleFinding, ...]:
     return tuple(find_judgement(job) or ())
 
 
-def _undone(operation_id: str, target: str) -> UndoneMerge:
+def _undone(table: Identifier, operation_id: str, source: str, target: str) -> UndoneMerge:
     receipt = reads.receipt(operation_id)
+    written = tuple(each for found in reads.table_events(table) for each in found.events)
     return UndoneMerge(
         actor=receipt.actor,
         millis=receipt.finished_millis,
         snapshot_id=next((each.after_id for each in receipt.moves if each.branch == target), None),
         rescue_branch=receipt.rescue_branch,
+        again_millis=merged_since(
+            under_present_names(written), source, target, receipt.finished_millis
+        ),
     )
