@@ -380,8 +380,8 @@ def test_a_failing_row_shows_where_it_has_no_value(tmp_path: Path) -> None:
 
 def test_rows_that_newly_fail_are_not_titled_as_the_first_of_all(tmp_path: Path) -> None:
     titles = {
-        (3, True): "Rows that newly fail (3; 25 fail in all)",
-        (20, True): "Rows that newly fail (first 20; 25 fail in all)",
+        (3, True): "Rows that newly fail (3). In all, 25 fail, 22 before",
+        (20, True): "Rows that newly fail (first 20). In all, 25 fail, 22 before",
         (20, False): "Failing rows (first 20 of 25)",
     }
     for (shown, shows_new), title in titles.items():
@@ -433,6 +433,17 @@ def test_all_rows_that_fail_are_one_click_away(tmp_path: Path) -> None:
     [(text, at)] = links
     assert text == "Open in SQL: the rows of `b` that fail"
     assert parse_qs(at)["q"] == [query]
+
+
+def test_a_query_that_reads_the_source_says_that_its_figures_may_differ(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    note = "The counts are of the result of the merge. The query reads `b`: unless"
+    for is_judged in (True, False):
+        services.failing = FailingRows(
+            branch="b", queries={"carrier": "SELECT 1"}, is_judged=is_judged
+        )
+        page = Console(_judged(services)).open("job", id="9f2a00", db="air", table="flights")
+        assert (note in page.text) is not is_judged
 
 
 def test_a_query_that_is_too_long_for_an_address_is_shown(tmp_path: Path) -> None:

@@ -365,7 +365,8 @@ def _print_failure(
     if error.kind in GATE_ERRORS:
         with suppress(NotFound):  # where it was the rules that moved, nothing was judged
             judged = findings_of(services.answer(job.id).rows.to_pylist())
-    queries = services.failing_rows(job.id).queries if judged else {}
+    failing = services.failing_rows(job.id) if judged else None
+    queries = {} if failing is None else failing.queries
     if as_json:
         found = {"findings": findings_document(judged, queries)} if judged else {}
         print_json(
@@ -381,7 +382,8 @@ def _print_failure(
     else:
         if judged:
             print_line()
-            print_findings(judged, queries)
+            other = None if failing is None or failing.is_judged else failing.branch
+            print_findings(judged, queries, other_branch=other)
         print_error(error, as_json=False)
         if job.state is JobState.FAILED:
             print_note(target_words(job, "the target"))

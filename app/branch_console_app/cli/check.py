@@ -94,9 +94,18 @@ def findings_document(
 
 
 def print_findings(
-    findings: Iterable[RuleFinding], queries: Mapping[str, str] = _NO_QUERIES
+    findings: Iterable[RuleFinding],
+    queries: Mapping[str, str] = _NO_QUERIES,
+    *,
+    other_branch: str | None = None,
 ) -> None:
-    """Print what was found of each rule, some of the rows that fail, and the query for all."""
+    """Print what was found of each rule, some of the rows that fail, and the query for all.
+
+    Args:
+        findings: The findings.
+        queries: The query of each rule that lists rows, by its id.
+        other_branch: The branch that the queries read; None if it is what was judged.
+    """
     listed = tuple(findings)
     print_rows(
         (
@@ -139,6 +148,8 @@ def print_findings(
             print_line(f"  and {len(each.examples) - _EXAMPLES_PRINTED} more; --json has them")
         if each.failures and each.verdict != GateVerdict.PASS and each.rule in queries:
             rows = "all that fail, new or not" if each.shows_new else "all of them"
+            if other_branch is not None:
+                rows = f"all that fail on {other_branch}, not in the result of the merge"
             print_line(f"{rows}: {queries[each.rule]}")
 
 

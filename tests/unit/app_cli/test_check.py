@@ -224,3 +224,13 @@ def test_rows_that_newly_fail_are_told_from_all_that_fail(
         shown = replace(finding, verdict="block", shows_new=shows_new)
         print_findings([shown], {shown.rule: "SELECT 1"})
         assert capsys.readouterr().out.splitlines()[-len(lines) - 1 :] == [shown.said, *lines]
+
+
+def test_a_query_for_rows_of_a_merge_names_the_branch_that_it_reads(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    finding = replace(ORDERED.findings[0], failures=25, verdict="block")
+    print_findings([finding], {finding.rule: "SELECT 1"}, other_branch="dev")
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "all that fail on dev, not in the result of the merge: SELECT 1"
+    )

@@ -46,6 +46,7 @@ def test_a_merge_reads_its_source_whose_rows_would_fail(bench: BranchBench) -> N
     for name in ("fast_forward", "merge_branch", "dry_run_merge"):
         listing = found(bench, name, branch="dev")
         assert listing.branch == "dev"
+        assert listing.is_judged is (name == "fast_forward")
         assert listing.queries == {
             "key": "SELECT * FROM `db`.`t$branch_dev` WHERE (`id` IS NULL)",
             "twice": "SELECT `id`, count(*) AS `rows` FROM `db`.`t$branch_dev` WHERE (pt > 0) AND "
@@ -60,7 +61,7 @@ def test_a_check_reads_the_state_that_it_judged(bench: BranchBench) -> None:
     then = found(bench, "check_rules", version="1").queries["key"]
     assert then == "SELECT * FROM `db`.`t` VERSION AS OF 1 WHERE (`id` IS NULL)"
     sides = found(bench, "check_rules", a="main", b="dev")
-    assert (sides.branch, sides.queries["key"]) == ("dev", head)
+    assert (sides.branch, sides.queries["key"], sides.is_judged) == ("dev", head, True)
 
 
 def test_what_judges_nothing_lists_nothing(bench: BranchBench) -> None:

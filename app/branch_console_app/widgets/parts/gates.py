@@ -151,6 +151,12 @@ def _show_finding(
     if not finding.failures or verdict is GateVerdict.PASS or query is None:
         return
     in_address = text_for_address(query)
+    if not everything.is_judged:
+        st.caption(
+            f"The counts are of the result of the merge. The query reads "
+            f"{code(everything.branch)}: unless the merge is a fast-forward, another number of "
+            "rows can fail there."
+        )
     if in_address is None:
         st.caption(f"The rows of {code(everything.branch)} that fail:")
         st.code(query, language="sql")
@@ -186,7 +192,11 @@ def _rows_title(finding: RuleFinding) -> str:
     if finding.shows_new:
         # Beyond so many no more are looked up.
         first = "first " if shown >= MOST_EXAMPLES else ""
-        return f"Rows that newly fail ({first}{count(shown)}; {count(failures)} fail in all)"
+        before = finding.failures_before
+        earlier = "" if before is None else f", {count(before)} before"
+        return (
+            f"Rows that newly fail ({first}{count(shown)}). In all, {count(failures)} fail{earlier}"
+        )
     if failures is None or failures <= shown:
         return f"Failing rows ({count(shown)})"
     return f"Failing rows (first {count(shown)} of {count(failures)})"

@@ -30,10 +30,12 @@ class FailingRows:
     Attributes:
         branch: The branch that the queries read.
         queries: One SELECT without a limit by the rule's id.
+        is_judged: Whether that branch is what was judged; if not, it may have other failing rows.
     """
 
     branch: str
     queries: Mapping[str, str]
+    is_judged: bool = True
 
 
 NO_QUERIES: Final = FailingRows(branch="", queries=MappingProxyType({}))
@@ -71,7 +73,11 @@ def find_failing_rows(warehouse: Warehouse, call: ProcedureCall) -> FailingRows:
             queries[rule.id] = failing_rows_query(rule, state.schema, place)
         except InvalidInput:
             continue  # the finding says why the rule does not fit these columns
-    return FailingRows(branch=state.table.branch, queries=queries)
+    return FailingRows(
+        branch=state.table.branch,
+        queries=queries,
+        is_judged=call.name in (CheckRulesRequest.procedure, FastForwardRequest.procedure),
+    )
 
 
 def _place(identifier: Identifier, state: ReadState) -> str:
