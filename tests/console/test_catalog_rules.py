@@ -162,5 +162,5 @@ def test_a_rule_is_not_said_to_pass_before_all_tables_were_judged(
     # Only the table that passed was judged at the heads that there are.
     made.commit("air.planes", 3, "dev")
     for page in opened(console):
-        assert "passes the quality rules" not in page.text
+        assert "quality rule passed" not in page.text
         assert "locked by" not in page.text

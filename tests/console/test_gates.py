@@ -223,6 +223,18 @@ def test_a_dry_run_that_the_rules_refused_is_known_at_the_plain_address(tmp_path
     assert "Checks (2 failed)" in [tab.label for tab in page.at.tabs]
 
 
+def test_rules_that_warn_are_told_in_the_same_words_on_the_card_and_the_page(
+    tmp_path: Path,
+) -> None:
+    console, found = gated(tmp_path), {rule.id: RuleResult(rule_id=rule.id) for rule in RULES.rules}
+    found["delay"] = RuleResult(rule_id="delay", rows=1000, failures=3)
+    page = run_before(console, judge(RULES, found, {}))
+    assert "**Quality rules:** 1 of 2 rules passed, `delay` warns in a dry run" in page.text
+    card = console.open("branches", db="air", table="flights", branch="fix-delays").text
+    said = "△ merge into `main`\\: 1 of 2 quality rules passed, `delay` warns"
+    assert f":orange-badge[{said}]" in card
+
+
 def test_rules_that_passed_are_not_called_not_run(tmp_path: Path) -> None:
     console = gated(tmp_path)
     assert "2 rules, not run yet" in console.open("merge", **CLEAN).text

@@ -56,8 +56,10 @@ def jobs_of(found: list[HeadCheck], *items: BranchItem, versus: str = "main") ->
 @pytest.mark.parametrize(
     ("verdicts", "words"),
     [
-        (("pass", "info"), "passes the quality rules"),
-        (("pass", "warn"), "passes the quality rules, with a warning"),
+        (("pass", "pass"), "2 of 2 quality rules passed"),
+        (("pass", "info"), "1 of 2 quality rules passed, 'r1' fails for information only"),
+        (("pass", "warn"), "1 of 2 quality rules passed, 'r1' warns"),
+        (("warn", "warn"), "0 of 2 quality rules passed, 'r0' and 'r1' warn"),
         (("block", "pass"), "blocked by 'r0'"),
         (("block", "block", "not evaluated"), "blocked by 'r0' and 2 more"),
     ],
@@ -69,7 +71,7 @@ def test_a_check_is_told_in_words(verdicts: tuple[str, ...], words: str) -> None
 def test_a_check_names_the_branch_that_it_compared_with() -> None:
     blocked, passed = (check("a", target="audit", verdicts=(each,)) for each in ("block", "pass"))
     assert blocked.sentence == "merge into 'audit' is blocked by 'r0'"
-    assert passed.sentence == "merge into 'audit' passes the quality rules"
+    assert passed.sentence == "merge into 'audit': 1 of 1 quality rule passed"
     assert blocked.to_object()["target"] == "audit"
 
 
@@ -88,7 +90,8 @@ def test_a_merge_of_the_catalog_passes_only_if_each_table_with_rules_was_judged(
     assert check_of_tables({}, "main") is None
     found = check_of_tables({"air.planes": warned, "air.flights": passed}, "main")
     assert found is not None
-    assert found.sentence == "merge into 'main' passes the quality rules, with a warning"
+    said = "merge into 'main': 1 of 2 quality rules passed, 'r0' of 'air.planes' warns"
+    assert found.sentence == said
     # All of it is known for as long as what was judged first.
     assert (found.job, found.time_millis) == ("b", 1)
 

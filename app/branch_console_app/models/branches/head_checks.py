@@ -1,6 +1,6 @@
 """Findings of quality rules on merges at the present heads of branches, from jobs on record."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -13,8 +13,8 @@ from branch_console.operations.compare_requests import CheckRulesRequest
 from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.browse.page_values import BranchItem
 from branch_console.procedures.call.call import Argument
-from branch_console.quality.findings import GateReport, GateVerdict
-from branch_console_app.models.parts.wording import listed
+from branch_console.quality.findings import GateReport, GateVerdict, RuleFinding
+from branch_console_app.models.parts.wording import listed, plural
 
 JUDGING_JOBS: Final = frozenset({"check_rules", "dry_run_merge", "merge_branch", "fast_forward"})
 """Jobs that judge the head of a branch, or what its merge would leave, by the rules of a table."""
@@ -38,6 +38,25 @@ def rule_words(rule: str) -> str:
     """Name a rule with names in quotes: `'tail'`, or `'tail' of 'air.flights'`."""
     table, rule_id = table_and_rule(rule)
     return f"'{rule_id}' of '{table}'" if table else f"'{rule_id}'"
+
+
+def result_words(findings: Sequence[RuleFinding], noun: str = "rule") -> str:
+    """Say how many rules passed, names in quotes: `1 of 2 rules passed, 'tail' warns`.
+
+    Args:
+        findings: What was found of each rule.
+        noun: The word for a rule.
+    """
+    passed = sum(each.verdict == GateVerdict.PASS for each in findings)
+    said = f"{passed} of {plural(len(findings), noun)} passed"
+    for verdict, one, many in (
+        (GateVerdict.WARN, "warns", "warn"),
+        (GateVerdict.INFO, "fails for information only", "fail for information only"),
+    ):
+        named = [rule_words(each.rule) for each in findings if each.verdict == verdict]
+        if named:
+            said += f", {listed(named)} {one if len(named) == 1 else many}"
+    return said
 
 
 def target_of(arguments: Mapping[str, Argument]) -> str:
@@ -104,17 +123,21 @@ class HeadCheck:
 
     @property
     def words(self) -> str:
-        """Say what was found, names in quotes: `blocked by 'tail'`."""
+        """Say what was found, names in quotes: `blocked by 'tail'`, `2 of 2 rules passed`."""
         blocking = [rule_words(each.rule) for each in self.report.blocking]
         if blocking:
             return f"blocked by {listed(blocking, most=1)}"
-        warns = self.report.verdict is GateVerdict.WARN
-        return f"passes the quality rules{', with a warning' if warns else ''}"
+        return result_words(self.report.findings, "quality rule")
 
     @property
     def sentence(self) -> str:
         """Say the same with the target: `merge into 'main' is blocked by 'tail'`."""
-        return f"merge into '{self.target}' {'is ' if self.blocks else ''}{self.words}"
+        return f"merge into '{self.target}'{' is' if self.blocks else ':'} {self.words}"
+
+    @property
+    def warns(self) -> bool:
+        """Whether no rule stops the merge, and one warns."""
+        return self.report.verdict is GateVerdict.WARN
 
     @property
     def blocks(self) -> bool:

@@ -10,15 +10,16 @@ from branch_console.jobs.progress import JobView
 from branch_console.operations.compare_requests import CheckRulesRequest
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
 from branch_console.procedures.browse.page_values import BranchItem
-from branch_console.quality.findings import GateReport, GateVerdict, RuleFinding
+from branch_console.quality.findings import GateReport, RuleFinding
 from branch_console_app.models.branches.head_checks import (
     HeadCheck,
     asked_merge,
     merge_options,
     merged_sides,
+    result_words,
     target_of,
 )
-from branch_console_app.models.parts.wording import code, listed, plural
+from branch_console_app.models.parts.wording import code, listed, prose
 
 OTHER_COMMITS: Final = "on other commits"
 UNKNOWN_COMMITS: Final = "perhaps on other commits"
@@ -110,10 +111,7 @@ def stopped_words(blocking: Sequence[RuleFinding]) -> str:
 
 def passed_words(findings: Sequence[RuleFinding]) -> str:
     """Say how many rules passed, and name as Markdown those that only warn."""
-    passed = sum(each.verdict == GateVerdict.PASS for each in findings)
-    warned = [code(each.rule) for each in findings if each.verdict == GateVerdict.WARN]
-    warns = f", {listed(warned)} {'warns' if len(warned) == 1 else 'warn'}" if warned else ""
-    return f"{passed} of {plural(len(findings), 'rule')} passed{warns}"
+    return prose(result_words(findings))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,7 +134,9 @@ def quiet_words(since_millis: int | None) -> str:
 
 def check_badge(check: HeadCheck, words: str) -> str:
     """Write what the rules found for the merge of a branch as a badge, in words of the check."""
-    colour, glyph = ("red", "✕") if check.blocks else ("green", "✓")
+    colour, glyph = ("orange", "△") if check.warns else ("green", "✓")
+    if check.blocks:
+        colour, glyph = "red", "✕"
     return f":{colour}-badge[{glyph} {prose(words)}]"
 
 
