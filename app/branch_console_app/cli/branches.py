@@ -25,6 +25,7 @@ from branch_console.operations.branch_requests import (
     RecoverRequest,
 )
 from branch_console.procedures.call.consequence import Preview
+from branch_console.procedures.call.permissions import Role
 from branch_console.quality.findings import GATE_ERRORS, RuleFinding, findings_of
 from branch_console.sql.call_result import CallResult, result_of
 from branch_console_app.cli.arguments import (
@@ -33,6 +34,7 @@ from branch_console_app.cli.arguments import (
     open_services,
 )
 from branch_console_app.cli.check import (
+    OVERRIDE_HINT,
     findings_document,
     gate_document,
     print_findings,
@@ -385,6 +387,8 @@ def _print_failure(
             other = None if failing is None or failing.is_judged else failing.branch
             print_findings(judged, queries, other_branch=other)
         print_error(error, as_json=False)
+        if judged and Role(services.settings.role).covers(Role.OPERATOR):
+            print_note(OVERRIDE_HINT)
         if job.state is JobState.FAILED:
             print_note(target_words(job, "the target"))
     return exit_code(error)

@@ -26,6 +26,9 @@ checks = typer.Typer()
 
 _EXAMPLES_PRINTED: Final = 5
 _NO_QUERIES: Final[Mapping[str, str]] = MappingProxyType({})
+OVERRIDE_HINT: Final = (
+    "Run it with --override-gate REASON to go on despite the rules; the receipt keeps the reason."
+)
 _NOT_RUN: Final = "not run yet"
 _EXIT_CODES: Final = {GateVerdict.BLOCK: REFUSED, GateVerdict.NOT_EVALUATED: FAILED}
 

@@ -36,13 +36,14 @@ from branch_console.merge.plan import (
 from branch_console.operations.agreement import Agreement
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
 from branch_console.procedures.call.call import Argument
+from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.merge.row_consequences import same_rows_words
 from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.quality.findings import GATE_ERRORS, RuleFinding, findings_of
 from branch_console.quality.rules import RuleSet
 from branch_console_app.cli.branches import run_call, snapshot_text
-from branch_console_app.cli.check import gate_document, print_gate
+from branch_console_app.cli.check import OVERRIDE_HINT, gate_document, print_gate
 from branch_console_app.cli.output import (
     count,
     error_object,
@@ -51,6 +52,7 @@ from branch_console_app.cli.output import (
     print_fields,
     print_json,
     print_line,
+    print_note,
     print_rows,
     size,
 )
@@ -130,6 +132,8 @@ def run_merge(
         document = _document(plan, state, rows, rules, check)
         if preview and not as_json:
             _print_excusable(decision)
+            if state.takes_override and Role(services.settings.role).covers(Role.OPERATOR):
+                print_note(OVERRIDE_HINT)
         return _print_end(state, document, refusal, is_preview=preview, as_json=as_json)
     heads = PlannedHeads.of_plan(plan)
     seen = Agreement(

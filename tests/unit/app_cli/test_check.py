@@ -110,6 +110,11 @@ def test_a_merge_that_a_rule_blocked_says_so_in_its_document(
     assert state["text"].startswith("Blocked by rule ")
     assert state["text"].endswith("main is unchanged.")
     assert answer.document["gate"]["verdict"] == "block"
+    told = console(*MERGE)
+    assert (told.code, "--override-gate REASON" in told.err) == (1, True)
+    # Who may not override is not told how.
+    monkeypatch.setenv("BRANCH_CONSOLE_ROLE", "approver")
+    assert "--override-gate" not in console(*MERGE).err
 
 
 def judged_before(
@@ -172,6 +177,7 @@ def test_a_preview_says_what_the_rules_found_at_these_heads(
     told = console(*MERGE, "--preview")
     assert (told.code, told.lines[0].startswith("gate red: Blocked by rule ")) == (1, True)
     assert [line for line in told.lines if line.startswith("dev: merge")] == listed != []
+    assert "--override-gate REASON" in told.err
     found = console(*MERGE, "--preview", "--json").document
     assert found["state"]["text"] == told.lines[0].removeprefix("gate red: ")
     assert found["check"] == console.json("branches", "db.t")["checks"]["dev"]
