@@ -71,7 +71,7 @@ class TableLists:
             cache_dir=self.settings.cache_dir,
             read_only=read_only,
             catalog_kind=self.settings.catalog_kind,
-            counted=KeptCounts(folder=self.settings.warehouse_state_dir / COUNTS).states,
+            counted=KeptCounts(folder=self.settings.warehouse_state_dir / COUNTS),
         )
         check_is_warehouse(warehouse)
         return warehouse

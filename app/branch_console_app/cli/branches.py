@@ -318,9 +318,13 @@ def print_receipt(found: Receipt) -> None:
 
 def rows_text(counts: Counts) -> str | None:
     """Write the rows of a branch before and after, None if nobody counted them."""
+    from branch_console_app.models.jobs.receipt_text import changed_rows  # noqa: PLC0415 - SQL
+
     if counts.rows_before is None or counts.rows_after is None:
         return None
-    return f"{counts.rows_before:,} to {counts.rows_after:,}"
+    changed = changed_rows(counts)
+    said = "" if changed is None else f": {changed}"
+    return f"{counts.rows_before:,} to {counts.rows_after:,}{said}"
 
 
 def print_plan(plan: ForwardDecision, *, force: bool) -> None:

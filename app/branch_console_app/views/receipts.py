@@ -13,6 +13,7 @@ from branch_console_app import reads, state
 from branch_console_app.models.jobs.before_after import before_and_after
 from branch_console_app.models.jobs.overridden_rules import OverriddenRules
 from branch_console_app.models.jobs.receipt_text import (
+    changed_rows,
     count_pairs,
     job_of,
     move_words,
@@ -123,7 +124,7 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
             st.caption(prose(note))
         sides = before_and_after(receipt, undo)
         if table is not None and sides is not None:
-            if receipt.counts.records_added:
+            if receipt.counts.records_added and changed_rows(receipt.counts) is None:
                 show_changed_rows_of(table, sides)
             link_to_comparison(place.at_table(table.database, table.table), sides)
     with right, st.container(border=True, key="card-who"):

@@ -33,6 +33,8 @@ class Counts:
         files_written: Data files that it made: of rows that it wrote, and whole copies.
         records_added: Records of the data files that came, less those of the files that went.
         rows_before, rows_after: All rows of the branch; None if nobody counted them.
+        rows_inserted, rows_removed, rows_changed: Rows by key, of a table that has one; None if
+            nobody counted them.
     """
 
     snapshots_added: int = 0
@@ -50,24 +52,29 @@ class Counts:
     bytes_removed: int = 0
     rows_before: int | None = None
     rows_after: int | None = None
+    rows_inserted: int | None = None
+    rows_removed: int | None = None
+    rows_changed: int | None = None
 
     def to_object(self) -> dict[str, int]:
         """Return the JSON object, without what did not move and what nobody counted."""
-        counted = {"rows_before", "rows_after"}
         return {
             key: count
             for key, count in asdict(self).items()
-            if count or (count is not None and key in counted)
+            if count or (count is not None and key in _COUNTED)
         }
 
 
 def total_of(parts: Iterable[Counts]) -> Counts:
-    """Add up what the parts of an operation moved; all rows of a branch are not added."""
+    """Add up what the parts of an operation moved; the rows that were counted are not added."""
     found = [each.to_object() for each in parts]
-    keys = {key for each in found for key in each} - {"rows_before", "rows_after"}
+    keys = {key for each in found for key in each} - _COUNTED
     return Counts(**{key: sum(each.get(key, 0) for each in found) for key in keys})
 
 
+_COUNTED: Final = frozenset(
+    {"rows_before", "rows_after", "rows_inserted", "rows_removed", "rows_changed"}
+)
 _OLDER: Final = {"rows_added": "records_added"}
 
 AnswerRow: TypeAlias = Mapping[str, str | int | bool | None]

@@ -36,6 +36,10 @@ class KeptCounts:
         """The rows of single states."""
         return KeptRows(folder=self.folder / "states")
 
+    def find_state(self, key: str) -> int | None:
+        """Return the rows of a state, None if nobody has counted them here."""
+        return self.states.find(key)
+
     def find(self, name: str) -> RowCounts | None:
         """Return the rows of two states, None if nobody has counted them here."""
         with suppress(TypeError):

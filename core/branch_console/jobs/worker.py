@@ -20,6 +20,7 @@ from branch_console.errors import PaimonError
 from branch_console.jobs.client import APPLICATION_VERSION, QUEUE, JobClient, wall_clock_millis
 from branch_console.jobs.heartbeat import Heartbeat, worker_lock, write_heartbeat
 from branch_console.jobs.job_store import APPLICATION, answering, prepare_store
+from branch_console.jobs.kept_counts import KeptCounts
 from branch_console.jobs.kept_files import make_private_folder
 from branch_console.jobs.schedules import Schedules
 from branch_console.jobs.settings import JobSettings
@@ -74,6 +75,7 @@ def _run_until_idle(settings: JobSettings, stopping: threading.Event) -> None:
         store_options=dict(settings.store_options),
         cache_dir=Path(settings.state_dir) / "cache",
         catalog_kind=settings.catalog_kind,
+        counted=KeptCounts(folder=settings.counts_path),
     )
     rows = WarmRows(settings, warehouse.file_io)
     warehouse = replace(warehouse, file_lister=rows.file_lister)

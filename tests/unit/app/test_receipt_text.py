@@ -49,6 +49,8 @@ def test_rows_are_told_where_both_heads_were_counted() -> None:
         ("Net records", "\N{MINUS SIGN}1,742"),
         ("Rows", "336,776 → 335,751"),
     ]
+    differ = replace(counts, rows_inserted=0, rows_removed=1_025, rows_changed=717)
+    assert ("Changed rows", "1,025 rows removed, 717 changed") in count_pairs(differ)
     assert count_pairs(Counts(rows_before=336_776)) == []
     updated = Counts(records_added=48_406, rows_before=336_776, rows_after=336_776)
     assert ("Rows", "336,776 before and after") in count_pairs(updated)

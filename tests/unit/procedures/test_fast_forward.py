@@ -1,14 +1,24 @@
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from branch_console.diff.rows.row_figure import RowCounts
 from branch_console.errors import FormatError, InvalidInput, NotAllowed, NotFound, Refused
 from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Receipt
+from branch_console.jobs.kept_counts import KeptCounts
 from branch_console.procedures.branch.fast_forward import preview_fast_forward
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.compare.count_rows import count_name
+from branch_console.procedures.compare.states import compare_states
+from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.kept_receipts import read_receipt
 from branch_console.table.file_checks import FILE_PROBLEMS
+from branch_console_app.models.jobs.receipt_text import changed_rows
 from tests.support.branch_bench import BranchBench, TrustingRows, tree
 from tests.support.lifecycle import run
 from tests.support.two_branches import dev_ahead, move_main
@@ -284,3 +294,41 @@ def test_what_was_cut_off_comes_back_with_a_branch_that_builds_on_it(
     cut_back.call("fast_forward", branch="dev")
     assert cut_back.table().snapshots.ids() == (1, 2, 3)
     assert cut_back.live_names() == cut_back.live_names("dev")
+
+
+@pytest.mark.parametrize("procedure", ["fast_forward", "merge_branch"])
+def test_the_receipt_keeps_the_rows_that_were_counted_before(
+    tmp_path: Path, procedure: str
+) -> None:
+    bench = BranchBench(tmp_path / "table", primary_keys=["id"], options={"bucket": "1"})
+    bench.append("a")
+    bench.branch("dev")
+    bench.append("b", branch="dev")
+    counts = KeptCounts(folder=tmp_path / "counts")
+    warehouse = replace(bench.warehouse(), counted=counts)
+    diff = compare_states(warehouse, bench.identifier, "main", "dev")
+    counts.keep(
+        count_name(bench.identifier, diff),
+        RowCounts(before=10, after=12, added=3, removed=1, changed=4),
+    )
+    call = ProcedureCall(
+        name=procedure, arguments={"table": "db.t", "branch": "dev"}, actor="ann",
+        operation_id="op", role="operator",
+    )  # fmt: skip
+    receipt = run_call(warehouse, TrustingRows(), call, InlineStages())
+    assert receipt.counts.rows_before == 10
+    assert receipt.counts.rows_after == 12
+    assert changed_rows(receipt.counts) == "3 rows added, 1 removed, 4 changed"
+    assert Receipt.from_json(receipt.to_json()) == receipt
+    # Whoever reads it later has no count at hand any more.
+    assert read_receipt(bench.warehouse(), "op") == receipt
+
+
+def test_the_receipt_says_nothing_of_rows_that_nobody_counted(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path, primary_keys=["id"], options={"bucket": "1"})
+    bench.append("a")
+    bench.branch("dev")
+    bench.append("b", branch="dev")
+    receipt = bench.call("fast_forward", branch="dev")
+    assert changed_rows(receipt.counts) is None
+    assert "rows_changed" not in receipt.to_json()

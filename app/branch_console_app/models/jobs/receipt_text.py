@@ -2,6 +2,7 @@
 
 from datetime import tzinfo
 
+from branch_console.diff.rows.row_figure import changed_words
 from branch_console.errors import InvalidInput, PaimonError
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.format.snapshot import SnapshotIdentity
@@ -128,9 +129,20 @@ def count_pairs(counts: Counts) -> list[tuple[str, str]]:
         if counts.rows_before == counts.rows_after:
             rows = f"{full_count(counts.rows_after)} before and after"
         pairs.append(("Rows", rows))
+    changed = changed_rows(counts)
+    if changed is not None:
+        pairs.append(("Changed rows", changed))
     if counts.bytes_written:
         pairs.append(("Bytes written", size(counts.bytes_written)))
     return pairs
+
+
+def changed_rows(counts: Counts) -> str | None:
+    """Say how many rows an operation added, removed and changed; None if nobody counted them."""
+    added, removed, changed = counts.rows_inserted, counts.rows_removed, counts.rows_changed
+    if added is None or removed is None or changed is None:
+        return None
+    return changed_words(added, removed, changed)
 
 
 def head_words(snapshot_id: int | None, identity: SnapshotIdentity | None) -> str:

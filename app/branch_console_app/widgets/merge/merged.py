@@ -15,7 +15,7 @@ from branch_console_app.models.jobs.before_after import (
     commits_of_move,
 )
 from branch_console_app.models.jobs.overridden_rules import OverriddenRules
-from branch_console_app.models.jobs.receipt_text import count_pairs, move_words
+from branch_console_app.models.jobs.receipt_text import changed_rows, count_pairs, move_words
 from branch_console_app.models.merge.fast_forward import MovedCommits
 from branch_console_app.models.merge.merge_facts import MergeAttempt
 from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
@@ -55,7 +55,8 @@ def show_merged(verdict: MergeState, merge: MergeAttempt | None, identifier: Ide
             st.caption(prose(note))
         sides = before_and_after(receipt)
         if sides is not None:
-            show_changed_rows_of(identifier, sides)
+            if changed_rows(receipt.counts) is None:
+                show_changed_rows_of(identifier, sides)
             link_to_comparison(here(), sides)
 
 

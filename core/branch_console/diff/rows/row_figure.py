@@ -149,22 +149,20 @@ class RowCounts:
     @property
     def words(self) -> str:
         """The difference, as a part of a sentence: `1,025 rows removed, 717 changed`."""
-        parts = [
-            (number, verb)
-            for number, verb in (
-                (self.added, "added"),
-                (self.removed, "removed"),
-                (self.changed, "changed"),
-            )
-            if number
-        ]
-        if not parts:
-            return "no row differs"
-        (first, verb), *others = parts
-        noun = "row" if first == 1 else "rows"
-        return ", ".join(
-            [f"{first:,} {noun} {verb}", *(f"{number:,} {verb}" for number, verb in others)]
-        )
+        return changed_words(self.added, self.removed, self.changed)
+
+
+def changed_words(added: int, removed: int, changed: int) -> str:
+    """Write counts of rows as a part of a sentence: `1,025 rows removed, 717 changed`."""
+    counts = ((added, "added"), (removed, "removed"), (changed, "changed"))
+    parts = [(number, verb) for number, verb in counts if number]
+    if not parts:
+        return "no row differs"
+    (first, verb), *others = parts
+    noun = "row" if first == 1 else "rows"
+    return ", ".join(
+        [f"{first:,} {noun} {verb}", *(f"{number:,} {verb}" for number, verb in others)]
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

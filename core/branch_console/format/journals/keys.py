@@ -169,13 +169,13 @@ def numbers(name: str) -> Entry:
     return _key(name, _numbers, list)
 
 
-def both_numbers(name: str) -> Entry:
-    """Two whole numbers, left out where they are None."""
+def fixed_numbers(name: str, length: int) -> Entry:
+    """So many whole numbers, left out where they are None."""
 
     def decode(raw: JsonObject, key: str) -> tuple[int, ...] | None:
         found = _numbers(raw, key)
-        if len(found) not in (0, 2):
-            raise FormatError(f"The {raw.what} has a {key!r} that is not two numbers.")
+        if len(found) not in (0, length):
+            raise FormatError(f"The {raw.what} has a {key!r} that is not {length} numbers.")
         return found or None
 
     return _key(name, decode, lambda value: None if value is None else list(value))

@@ -7,8 +7,8 @@ from typing import Any, Final
 from branch_console.format.journals.codec import Codec, Layout
 from branch_console.format.journals.keys import (
     Entry,
-    both_numbers,
     counted,
+    fixed_numbers,
     needed,
     part,
     perhaps,
@@ -41,6 +41,7 @@ class OperationJournal:
         without_callbacks: The callbacks of Paimon that were left out; None without any.
         gate: The verdict of the quality gate, as JSON values; None if it did not run.
         rows_counted: Numbers of rows of the branch before and after; None if not counted.
+        rows_changed: Numbers of rows added, removed and changed; None if not counted.
         notes: Sentences for the receipt.
         files_verified: How many data files were checked before.
     """
@@ -51,6 +52,7 @@ class OperationJournal:
     without_callbacks: CallbacksLeftOut | None = None
     gate: Mapping[str, Any] | None = None
     rows_counted: tuple[int, int] | None = None
+    rows_changed: tuple[int, int, int] | None = None
     notes: tuple[str, ...] = ()
     files_verified: int = 0
 
@@ -63,7 +65,8 @@ CALLBACKS: Final[Entry] = part(
     Layout(CallbacksLeftOut, needed("reason", str), texts("options")),
 )
 GATE: Final[Entry] = perhaps("gate", dict)
-ROWS_COUNTED: Final[Entry] = both_numbers("rowsCounted")
+ROWS_COUNTED: Final[Entry] = fixed_numbers("rowsCounted", 2)
+ROWS_CHANGED: Final[Entry] = fixed_numbers("rowsChanged", 3)
 NOTES: Final[Entry] = texts("notes")
 VERIFIED: Final[Entry] = counted("filesVerified")
 
@@ -78,6 +81,7 @@ TERMS: Final = Codec(
             CALLBACKS,
             GATE,
             ROWS_COUNTED,
+            ROWS_CHANGED,
             some_texts("notes"),
             VERIFIED,
         )

@@ -13,7 +13,7 @@ from branch_console.format.journals.arrow_stream import (
 )
 from branch_console.format.journals.codec import Codec, Layout
 from branch_console.format.journals.keys import (
-    both_numbers,
+    fixed_numbers,
     needed,
     part,
     perhaps,
@@ -159,7 +159,7 @@ JUDGED_RESULT: Final = Codec(
             needed("digest", str),
             needed("gate", dict),
             texts("notes"),
-            both_numbers("rowsCounted"),
+            fixed_numbers("rowsCounted", 2),
         )
     },
 )

@@ -16,6 +16,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.operations.branch_requests import FastForwardRequest
 from branch_console.procedures.branch.fast_forward_preview import preview_of_forward
 from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_figures import counted_change
 from branch_console.procedures.call.verify_files import arriving_files
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.branch_histories import (
@@ -160,7 +161,10 @@ def _planned(
         journal=OperationJournal()
         if safety is None
         else replace(
-            journal_of_forward(table, plan, safety, call.operation_id), reason=call.reason
+            with_counted_rows(
+                warehouse, table, plan, journal_of_forward(table, plan, safety, call.operation_id)
+            ),
+            reason=call.reason,
         ),
         earlier_receipt=already,
     )
@@ -184,6 +188,22 @@ def journal_of_forward(
         records=plan.arrives.figure.records,
         rows_counted=rows_of_heads(target.on(plan.target), plan.target_head, plan.source_head),
         notes=tuple(plan.notes),
+    )
+
+
+def with_counted_rows(
+    warehouse: Warehouse, table: FileStoreTable, plan: ForwardDecision, journal: HistoryJournal
+) -> HistoryJournal:
+    """Return a journal with the rows that a job has counted between both heads, for the receipt."""
+    heads = ((plan.target, plan.target_head), (plan.source, plan.source_head))
+    before, after = ((table.on(branch).schema(), head) for branch, head in heads)
+    counts = counted_change(warehouse, table, before, after)
+    if counts is None:
+        return journal
+    return replace(
+        journal,
+        rows_counted=(counts.before, counts.after),
+        rows_changed=(counts.added, counts.removed, counts.changed),
     )
 
 

@@ -3,9 +3,9 @@
 import hashlib
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from branch_console.diff.rows.row_figure import RowFigure, snapshot_figure
+from branch_console.diff.rows.row_figure import RowCounts, RowFigure, snapshot_figure
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.format.read_branches import rows_elsewhere
@@ -16,6 +16,13 @@ from branch_console.table.file_store_table import FileStoreTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_VERSION = 1
+"""The version of kept results of two states: under a new number, old results are not used."""
+
+ReadHead: TypeAlias = tuple[TableSchema, Snapshot | None]
+"""A snapshot, None before the first commit, and the schema to read it with."""
 
 
 def state_name(table: Identifier, snapshot: Snapshot, schema: TableSchema) -> str:
@@ -46,8 +53,32 @@ def counted_figure(
     # Rows of another branch may change while this snapshot stays.
     if not schema.primary_keys or rows_elsewhere(schema, table.branch) is not None:
         return figure
-    rows = warehouse.counted.find(state_name(table.identifier, snapshot, schema))
+    rows = warehouse.counted.find_state(state_name(table.identifier, snapshot, schema))
     return figure if rows is None else replace(figure, rows=rows, most_rows=None)
+
+
+def states_name(table: Identifier, before: ReadHead, after: ReadHead) -> str:
+    """Return what is kept of the rows of two states under; the same for the same two contents."""
+    content = [_VERSION, table.table_name, _content(before), _content(after)]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
+
+
+def _content(state: ReadHead) -> list[object]:
+    schema, snapshot = state
+    identity = None if snapshot is None else snapshot.identity
+    return [
+        schema.fingerprint,
+        None if identity is None else [identity.uuid, *identity.manifest_lists],
+    ]
+
+
+def counted_change(
+    warehouse: Warehouse, table: FileStoreTable, before: ReadHead, after: ReadHead
+) -> RowCounts | None:
+    """Return the rows by which two states differ, None if nobody has counted them."""
+    if warehouse.counted is None or not after[0].primary_keys:
+        return None
+    return warehouse.counted.find(states_name(table.identifier, before, after))
 
 
 def head_figure(table: FileStoreTable, head: Snapshot | None, schema: TableSchema) -> RowFigure:

@@ -25,7 +25,9 @@ from branch_console.storage.store_probe import StoreVerdict, probe
 from branch_console.table.file_store_table import FileStoreTable
 
 if TYPE_CHECKING:
-    # It needs Arrow, which takes longer to load than to open a warehouse.
+    from branch_console.diff.rows.row_figure import RowCounts
+
+    # These need Arrow, which takes longer to load than to open a warehouse.
     from branch_console.maintenance.file_lister import FileLister
     from branch_console.merge.plan import Plan
 
@@ -33,11 +35,14 @@ _CLAIMS: Final = "claims"
 _MOST_PLANS: Final = 16
 
 
-class CountedStates(Protocol):
+class CountedRows(Protocol):
     """Rows of states that a job has counted."""
 
-    def find(self, key: str) -> int | None:
+    def find_state(self, key: str) -> int | None:
         """Return the rows of a state, None if nobody has counted them."""
+
+    def find(self, name: str) -> "RowCounts | None":
+        """Return the rows of two states, None if nobody has counted them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,7 +54,7 @@ class Warehouse:
         verdict: Whether commits are safe here, and if not, why.
         clock: Milliseconds since the epoch.
         catalog_kind: The catalog that keeps the tables; None if no setting says it.
-        counted: The row counts that jobs made, by state; None if they are not kept.
+        counted: The row counts that jobs made; None if they are not kept.
         plans: The merges that this process planned, by everything that a plan depends on.
         opened: The tables that the current decision has opened; None if each use opens them again.
         file_lister: Lists the files of a table; None if this process lists them itself.
@@ -62,7 +67,7 @@ class Warehouse:
     verdict: StoreVerdict
     clock: Callable[[], int]
     catalog_kind: CatalogKind | None = None
-    counted: CountedStates | None = None
+    counted: CountedRows | None = None
     plans: "Shelf[tuple[object, ...], Plan]" = field(default_factory=lambda: Shelf(_MOST_PLANS))
     opened: dict[Identifier, FileStoreTable] | None = None
     file_lister: "FileLister | None" = None
@@ -76,7 +81,7 @@ class Warehouse:
         cache_dir: Path | None = None,
         read_only: bool = False,
         catalog_kind: CatalogKind | None = None,
-        counted: CountedStates | None = None,
+        counted: CountedRows | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> "Warehouse":
         """Open a warehouse by path or URL.

@@ -1,39 +1,25 @@
 """Rows of two states, compared by the row engine as a job and kept where pages find them."""
 
-import hashlib
-import json
-
 from branch_console.diff.rows.row_diff import plan_row_diff
 from branch_console.diff.rows.row_kind import RowKind
-from branch_console.diff.state_diff import ComparedState, StateDiff
+from branch_console.diff.state_diff import StateDiff
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.operations.compare_requests import CompareStatesRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
+from branch_console.procedures.call.row_figures import states_name
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.compare.states import compare_states
 from branch_console.procedures.run.receipts import receipt_of_stage
 from branch_console.procedures.run.running_reads import holding, states_read
 
-_VERSION = 1
-"""The version of kept results: a new number is a new name, so old results are not used."""
-
 
 def row_diff_name(table: Identifier, diff: StateDiff) -> str:
     """Return what the rows of two states are kept under; the same for the same two contents."""
-    content = [_VERSION, table.table_name, _identity(diff.before), _identity(diff.after)]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
-
-
-def _identity(state: ComparedState) -> list[object]:
-    snapshot = state.snapshot
-    identity = None if snapshot is None else snapshot.identity
-    return [
-        state.schema.fingerprint,
-        None if identity is None else [identity.uuid, *identity.manifest_lists],
-    ]
+    before, after = ((each.schema, each.snapshot) for each in (diff.before, diff.after))
+    return states_name(table, before, after)
 
 
 def compare_rows_of_states(

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from branch_console.diff.history_move import count
 from branch_console.errors import CommitConflict, ErrorKind, Refused
+from branch_console.format.journals.history import HistoryJournal
 from branch_console.format.journals.merge import MERGE_JOURNAL, AnyMergeJournal
 from branch_console.format.journals.terms import OperationJournal
 from branch_console.format.kept_elsewhere import Act
@@ -25,7 +26,7 @@ from branch_console.merge.plan import (
     merging,
 )
 from branch_console.procedures.branch.drop_branch import open_operations
-from branch_console.procedures.branch.fast_forward import journal_of_forward
+from branch_console.procedures.branch.fast_forward import journal_of_forward, with_counted_rows
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
     NOTHING_TO_UNDO,
@@ -99,6 +100,8 @@ def _planned(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> 
     rules = find_rules(warehouse, target.identifier) if can_run(plan) else None
     preview = preview_of_merge(warehouse, merge, rules)
     journal = journal_of_decision(merge, call.operation_id)
+    if isinstance(plan, FastForwardPlan) and isinstance(journal, HistoryJournal):
+        journal = with_counted_rows(warehouse, target, plan.move.decision, journal)
     already = None
     if isinstance(plan, UpToDatePlan):
         already = _nothing_to_do(warehouse, call, plan)

@@ -29,6 +29,7 @@ def receipt_of(
     """Return the receipt of an operation that ends now."""
     intent, terms = operation.intent, operation.read(TERMS)
     before, after = terms.rows_counted or (None, None)
+    inserted, removed, changed = terms.rows_changed or (None, None, None)
     return Receipt(
         operation_id=intent.operation_id,
         statement=intent.statement,
@@ -36,7 +37,14 @@ def receipt_of(
         plan_id=terms.plan_id or "",
         rescue_branch=rescue_branch,
         moves=moves,
-        counts=replace(counts or Counts(), rows_before=before, rows_after=after),
+        counts=replace(
+            counts or Counts(),
+            rows_before=before,
+            rows_after=after,
+            rows_inserted=inserted,
+            rows_removed=removed,
+            rows_changed=changed,
+        ),
         notes=(*notes, *notes_of_callbacks(terms)),
         gate=terms.gate,
         answer=answer,
