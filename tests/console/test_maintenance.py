@@ -126,6 +126,44 @@ def test_the_limits_of_the_form_are_what_is_asked_and_a_change_asks_anew(
     assert page.at.button(key="dry-run-expire_snapshots").label == "Dry run"
 
 
+def test_the_limits_of_the_table_are_told_where_a_field_is_empty(services: PretendServices) -> None:
+    page = opened(services, "Expire")
+    assert (
+        "By the options of `main`, the newest 10 snapshots stay, and those younger than 1 hour."
+        in page.text
+    )
+    assert "Other branches may have other options." in page.text
+    one = opened(services, "Expire", mt_of="fix-delays")
+    assert "By the options of `fix-delays`, the newest 10 snapshots stay" in one.text
+    assert "Other branches may" not in one.text
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"mt_older": "yesterday"}, "`yesterday` is no time. Write it as 2026-01-31 12:00:00."),
+        ({"mt_grace": "soon"}, "`soon` is no duration. Write it as 10 min."),
+    ],
+)
+def test_what_is_no_time_is_refused_before_the_dry_run(
+    services: PretendServices, given: dict[str, str], words: str
+) -> None:
+    page = opened(services, "Expire", **given)
+    assert words in page.text
+    assert page.at.button(key="dry-run-expire_snapshots").disabled
+    assert services.asked == []
+
+
+def test_a_branch_is_chosen_once_on_the_page(services: PretendServices) -> None:
+    def choosers(tab: str) -> list[str | None]:
+        return [each.key for each in opened(services, tab).at.selectbox]
+
+    assert [each for each in choosers("Expire") if each and "branch" in each.lower()] == []
+    assert "mt_of" in choosers("Expire")
+    # The tags are those of one branch.
+    assert "branch-picker-maintenance-main" in choosers("Tags")
+
+
 def test_nothing_due_has_no_button(services: PretendServices) -> None:
     found = services.dry_runs["expire_snapshots"]
     assert isinstance(found, DryRun)
@@ -184,6 +222,28 @@ def test_findings_have_their_remedies_as_buttons(services: PretendServices) -> N
     page.click("run-pin_branch")
     (call,) = services.sent
     assert (call.name, call.arguments["branch"]) == ("pin_branch", "archive-2012")
+
+
+def test_one_of_many_remedies_is_a_button_and_the_others_are_folded(
+    services: PretendServices,
+) -> None:
+    branches = services.listed[1].branches
+    (found,) = branches["archive-2012"].findings
+    tags = tuple(
+        Remedy(
+            procedure="create_tag",
+            arguments={"table": "air.flights", "tag": f"t{each}", "snapshot": each},
+        )
+        for each in range(1, 9)
+    )
+    branches["archive-2012"] = replace(
+        branches["archive-2012"], findings=(replace(found, remedies=tags),)
+    )
+    page = opened(services, "Health")
+    assert "7 more" in {each.proto.popover.label for each in page.at.get("popover")}
+    assert page.at.button(key="remedy-0-7").label == "Tag snapshot 8"
+    page.click("remedy-0-7")
+    assert page.at.query_params["what"].startswith(f"{found.rule}:7:")
 
 
 def test_a_remedy_without_a_preview_is_a_statement_or_a_command(services: PretendServices) -> None:

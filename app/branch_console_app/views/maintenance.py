@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
+from branch_console_app import state
 from branch_console_app.models.maintenance.tabs import MaintenanceTab
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.tag_dialogs import TagDialogs
@@ -27,7 +28,10 @@ def show() -> None:
     if picked is None:
         return
     identifier, summary = picked
-    show_table_header(identifier, summary, PageName.MAINTENANCE)
+    # All other tabs are about all branches, or have a chooser of their own.
+    tab = state.value_of("mt_tab") or state.parameter("mt_tab")
+    has_picker = tab == MaintenanceTab.TAGS
+    show_table_header(identifier, summary, PageName.MAINTENANCE, has_picker=has_picker)
     show_act(identifier)
     draws: Mapping[MaintenanceTab, Callable[[], None]] = {
         MaintenanceTab.HEALTH: lambda: show_health(identifier, here()),

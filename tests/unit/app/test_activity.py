@@ -124,6 +124,12 @@ def test_a_merge_whose_rules_were_overridden_says_which_rule_and_why() -> None:
     assert (entry.overridden, entry.reason) == (None, None)
 
 
+def test_a_rescue_branch_is_released_and_not_dropped() -> None:
+    released = replace(event("r", LineageKind.DROPPED, 5), branch="rescue-7f3a")
+    (entry,) = activity_feed([ledger(released)])
+    assert entry.sentence == "ada released branch `rescue-7f3a` of air\\.flights"
+
+
 def test_an_undo_of_what_the_ledger_lost_stands_alone() -> None:
     (entry,) = activity_feed([ledger(event("u", LineageKind.UNDONE, 5, undoes="gone"))])
     assert (entry.operation, entry.kind) == ("u", ActivityKind.UNDO)

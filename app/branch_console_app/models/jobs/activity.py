@@ -13,7 +13,7 @@ from typing import Final, assert_never
 
 from branch_console.errors import PaimonError
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind
-from branch_console.format.identifier import BRANCH_MARK, MAIN_BRANCH, Identifier
+from branch_console.format.identifier import BRANCH_MARK, MAIN_BRANCH, RESERVED_PREFIXES, Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.procedures.browse.page_values import TableEvents
@@ -202,9 +202,15 @@ def _of_table(ledger: TableEvents) -> Iterator[Activity]:
 
 def _sentence(event: LineageEvent, table: str) -> str:
     kept = ""
-    if event.kind is LineageKind.DROPPED and event.receipt and event.receipt.rescue_branch:
-        kept = f", kept as {code(shortened(event.receipt.rescue_branch, _RESCUE_LENGTH))}"
+    rescue = _rescue_of(event)
+    if event.kind is LineageKind.DROPPED and rescue:
+        kept = f", kept as {code(shortened(rescue, _RESCUE_LENGTH))}"
     return f"{plain(event.actor)} {_deed(event)} of {plain(table)}{kept}"
+
+
+def _rescue_of(event: LineageEvent) -> str | None:
+    """Return the rescue branch that an operation made, None without one."""
+    return None if event.receipt is None else event.receipt.rescue_branch
 
 
 def _taken_back(entry: Activity, undo: LineageEvent) -> Activity:
@@ -264,7 +270,8 @@ def _deed(event: LineageEvent) -> str:
         case LineageKind.RENAMED:
             return f"renamed branch {source or 'a branch'} to {branch}"
         case LineageKind.DROPPED:
-            return f"dropped branch {branch}"
+            is_released = event.branch.startswith(RESERVED_PREFIXES) and not _rescue_of(event)
+            return f"{'released' if is_released else 'dropped'} branch {branch}"
         case LineageKind.REVERTED:
             return f"reverted a commit on {branch}"
         case LineageKind.RESCUED:

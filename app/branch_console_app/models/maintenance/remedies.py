@@ -21,6 +21,7 @@ _ICONS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 _ICON: Final = ":material/build:"
+_MOST_SHOWN: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,19 @@ def remedies_of(finding: HealthFinding) -> Iterator[NamedRemedy]:
     """Return the remedies of a finding, each with its name."""
     for number, remedy in enumerate(finding.remedies):
         yield NamedRemedy(what=f"{finding.rule}:{number}:{finding.branch}", remedy=remedy)
+
+
+def split_remedies(
+    remedies: Sequence[NamedRemedy],
+) -> tuple[tuple[tuple[int, NamedRemedy], ...], tuple[tuple[int, NamedRemedy], ...]]:
+    """Split the remedies of a finding into those to show and those to fold, with their numbers.
+
+    A finding may have a tag for each of many snapshots; the newest is most likely to be read.
+    """
+    numbered = tuple(enumerate(remedies))
+    if len(numbered) <= _MOST_SHOWN:
+        return numbered, ()
+    return numbered[-1:], numbered[:-1]
 
 
 def find_remedy(findings: Sequence[HealthFinding], what: str | None) -> NamedRemedy | None:

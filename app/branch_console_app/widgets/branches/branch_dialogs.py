@@ -243,7 +243,7 @@ class BranchDialogs:
                 head = self._items[source].head
                 at = head.time_millis if head else state.now_millis()
                 chosen: datetime | None = st.datetime_input(
-                    "The newest snapshot at or before",
+                    f"The newest snapshot at or before ({zone or 'UTC'})",
                     datetime.fromtimestamp(at / 1000, zone or UTC).replace(tzinfo=None),
                     key="do-time", step=60, format="YYYY-MM-DD",
                 )  # fmt: skip

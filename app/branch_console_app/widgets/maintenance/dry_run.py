@@ -63,6 +63,14 @@ def is_dry_run_asked(request: Request) -> bool:
     return is_asked
 
 
+def show_barred_dry_run(request: Request, reason: str) -> None:
+    """Draw the button of a dry run that cannot be asked for, with the reason."""
+    st.button(
+        "Dry run", icon=":material/science:", key=f"dry-run-{request.procedure}", disabled=True,
+        help=reason,
+    )  # fmt: skip
+
+
 def show_headline(dry_run: DryRun) -> None:
     """Draw what would go, and what stays."""
     words = dry_run.words

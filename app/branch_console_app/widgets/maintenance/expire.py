@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import streamlit as st
 
 from branch_console.diff.expiry.dry_run import BLOCKED_UNTIL, DueSnapshot, ExpiryDryRun
-from branch_console.errors import FormatError, NotFound
-from branch_console.format.identifier import Identifier
+from branch_console.errors import FormatError, NotFound, PaimonError
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
 from branch_console.procedures.browse.page_values import TableSummary
 from branch_console_app import reads, state
+from branch_console_app.models.maintenance.expiry_limits import limits_sentence, typing_problem
 from branch_console_app.models.maintenance.holds import hold_chips, hold_help
 from branch_console_app.models.parts.location import Location, SnapshotPoint
 from branch_console_app.models.parts.wording import age, count, moment, plain, plural, shortened
@@ -17,6 +18,7 @@ from branch_console_app.state import PageName
 from branch_console_app.widgets.maintenance.dry_run import (
     FAILED,
     ask_for_dry_run,
+    show_barred_dry_run,
     show_headline,
     show_run,
 )
@@ -26,6 +28,7 @@ from branch_console_app.widgets.parts.rows import Column
 
 _PER_PAGE = 15
 _ALL = "all"
+_OPTION = "option of the table"
 _BRANCH = Column(label="Branch", weight=2.2)
 _SNAPSHOT = Column(label="Snapshot", weight=1.0)
 _KIND = Column(label="Kind", weight=1.1)
@@ -40,7 +43,13 @@ _BLOCKED = ":orange-badge[△ blocked]"
 
 def show_expire(identifier: Identifier, summary: TableSummary, place: Location) -> None:
     """Draw the tab."""
-    request = _ask_for_limits(identifier, summary)
+    request, branch = _ask_for_limits(identifier, summary)
+    _show_own_limits(identifier, summary, branch)
+    problem = typing_problem(request)
+    if problem is not None:
+        st.markdown(f":red[✕ {problem}]")
+        show_barred_dry_run(request, "Correct the limits first.")
+        return
     with guarded(FAILED):
         try:
             dry_run = ask_for_dry_run(request)
@@ -63,8 +72,23 @@ def show_expire(identifier: Identifier, summary: TableSummary, place: Location) 
         show_run(dry_run, request, ":material/auto_delete:", place)
 
 
-def _ask_for_limits(identifier: Identifier, summary: TableSummary) -> ExpireSnapshotsRequest:
-    """Draw the form, and return what it asks for."""
+def _show_own_limits(identifier: Identifier, summary: TableSummary, branch: str | None) -> None:
+    """Draw the limits that apply where a field is empty."""
+    name = branch or MAIN_BRANCH
+    try:
+        is_read = summary.identifier.branch == name
+        found = summary if is_read else reads.table(identifier.on_branch(name))
+        sentence = limits_sentence(found.schema.options, name)
+    except PaimonError:
+        return  # the dry run says what is wrong
+    others = " Other branches may have other options." if branch is None else ""
+    st.caption(f"{sentence}{others} *Limits* changes that for one run.")
+
+
+def _ask_for_limits(
+    identifier: Identifier, summary: TableSummary
+) -> tuple[ExpireSnapshotsRequest, str | None]:
+    """Draw the form, and return what it asks for, and the branch; None is all branches."""
     help_of = ExpireSnapshotsRequest.help_of
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="filters"):
         branch = st.selectbox(
@@ -72,18 +96,19 @@ def _ask_for_limits(identifier: Identifier, summary: TableSummary) -> ExpireSnap
             placeholder="All branches", width=260, filter_mode="contains",
         )  # fmt: skip
         with st.popover(
-            "Limits", icon=":material/tune:", help="An empty field: the table's own setting"
+            "Limits", icon=":material/tune:", help="An empty field takes the option of the table"
         ):
             most = st.number_input(
                 "Keep at most (retainMax)", min_value=1, value=None, step=1, key="mt_max",
-                bind="query-params",
+                bind="query-params", help=help_of("retain_max"), placeholder=_OPTION,
             )  # fmt: skip
             least = st.number_input(
                 "Keep at least (retainMin)", min_value=1, value=None, step=1, key="mt_min",
-                bind="query-params",
+                bind="query-params", help=help_of("retain_min"), placeholder=_OPTION,
             )  # fmt: skip
             older = st.text_input(
                 "Expire only older than", key="mt_older", bind="query-params",
+                help=help_of("older_than"),
                 placeholder="2026-01-31 12:00:00",
             )  # fmt: skip
             grace = st.text_input(
@@ -91,7 +116,7 @@ def _ask_for_limits(identifier: Identifier, summary: TableSummary) -> ExpireSnap
                 placeholder="10 min",
             )  # fmt: skip
     named = identifier if branch is None else identifier.on_branch(branch)
-    return ExpireSnapshotsRequest(
+    request = ExpireSnapshotsRequest(
         table=named.full_name if branch else identifier.table_name,
         retain_max=most,
         retain_min=least,
@@ -99,6 +124,7 @@ def _ask_for_limits(identifier: Identifier, summary: TableSummary) -> ExpireSnap
         grace=grace or None,
         branches=_ALL if branch is None else None,
     )
+    return request, branch
 
 
 def _show_due(

@@ -5,11 +5,16 @@ import streamlit as st
 from branch_console.diff.health.finding import HazardSeverity, HealthFinding
 from branch_console.format.identifier import Identifier
 from branch_console_app import reads, state
-from branch_console_app.models.maintenance.remedies import NamedRemedy, find_remedy, remedies_of
+from branch_console_app.models.maintenance.remedies import (
+    NamedRemedy,
+    find_remedy,
+    remedies_of,
+    split_remedies,
+)
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.query_answer import text_for_address
-from branch_console_app.models.parts.wording import code, plain, plural, prose
+from branch_console_app.models.parts.wording import code, count, plain, plural, prose
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.act_here import act_here
@@ -86,8 +91,13 @@ def _show_finding(number: int, finding: HealthFinding, place: Location) -> None:
     evidence = ", ".join(map(plain, finding.evidence)) or None
     rows.text(cells[_FINDING], _FINDING, prose(finding.sentences), help=evidence)
     with cells[_REMEDY].container(horizontal=True, gap="small"):
-        for order, each in enumerate(remedies_of(finding)):
+        first, others = split_remedies(tuple(remedies_of(finding)))
+        for order, each in first:
             _show_remedy(f"remedy-{number}-{order}", each, place)
+        if others:
+            with st.popover(f"{count(len(others))} more", key=f"remedies-{number}"):
+                for order, each in others:
+                    _show_remedy(f"remedy-{number}-{order}", each, place)
 
 
 def _show_remedy(key: str, named: NamedRemedy, place: Location) -> None:

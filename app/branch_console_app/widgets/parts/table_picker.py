@@ -117,7 +117,12 @@ def _table_of(name: str) -> Identifier:
 
 
 def show_table_header(
-    identifier: Identifier, summary: TableSummary, page: PageName, *, title: str | None = None
+    identifier: Identifier,
+    summary: TableSummary,
+    page: PageName,
+    *,
+    title: str | None = None,
+    has_picker: bool = True,
 ) -> None:
     """Draw the location line, the table's name and kind, and the branch picker.
 
@@ -127,6 +132,7 @@ def show_table_header(
         page: The page that asks.
         title: What the page does, where it is about more than one branch and needs no picker; it
             compares rows, so that how they are laid out is not told.
+        has_picker: Whether the branch of the address matters to what is shown below.
     """
     place = here()
     show_location(place)
@@ -138,7 +144,7 @@ def show_table_header(
         for label, meaning in traits if title is None else traits[:-1]:
             st.badge(label, color="gray", help=meaning)
         st.space("stretch")
-        if title is None:
+        if title is None and has_picker:
             pick_branch(summary, page)
     for error in summary.broken_events:
         st.warning(
