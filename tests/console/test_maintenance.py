@@ -59,7 +59,7 @@ def test_what_goes_and_what_is_held_stand_in_one_list(services: PretendServices)
     assert "**3 snapshots due**" in page.text
     assert page.text.count(":red-badge[\N{MINUS SIGN} expire]") == 2
     assert ":green-badge[✓ stay]" in page.text
-    assert ":blue-badge[consumer etl]" in page.text
+    assert ":blue-badge[consumer etl, from " in page.text
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_storage_tells_owners_pairs_and_holds(services: PretendServices) -> None
     assert "All files 8.0 KiB" in page.text
     assert "Can be freed now 2.0 KiB" in page.text
     assert "Nobody has looked for orphan files yet\\." in page.text
-    assert ":blue-badge[consumer etl]" in page.text
+    assert ":blue-badge[consumer etl, from " in page.text
     assert "**1 pair shares files**" in page.text
     labels = [label for label, _ in page.links()]
     assert {"main", "rescue\\-7f", "retired by 0a0a0a0a"} <= set(labels)

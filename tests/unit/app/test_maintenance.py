@@ -107,7 +107,7 @@ def test_an_expiry_says_what_goes_what_is_held_and_what_is_not_due() -> None:
         ),
         (
             expiry(earlier=("op",), released=FileAmount(file_count=3, byte_count=30)),
-            "**3 files with 30 B of earlier expiries would be removed.** No snapshot is due.",
+            "**3 files with 30 B of earlier operations would be removed.** No snapshot is due.",
             "3",
             "Remove 3 files",
         ),
@@ -160,7 +160,7 @@ def test_orphan_files_stand_by_when_they_go_without_the_folder_of_the_table() ->
 
 def test_holds_are_chips_that_name_who_holds() -> None:
     chips = hold_chips((ETL, UNDO, ETL))
-    assert chips.startswith(":blue-badge[consumer etl] :orange-badge[undo 0a0a")
+    assert chips.startswith(":blue-badge[consumer etl, from 2 on] :orange-badge[undo 0a0a")
     assert chips.count("badge[") == 2
     told = hold_help((ETL, UNDO), None)
     assert "Consumer etl keeps snapshot 2 and later ones until somebody ends it." in told

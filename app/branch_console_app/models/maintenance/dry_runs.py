@@ -66,8 +66,8 @@ def words_of_expiry(dry_run: ExpiryDryRun) -> DryRunWords:
             f"needs {'it' if held == 1 else 'them'}."
         )
     if dry_run.earlier:
-        expiries = plural(len(dry_run.earlier), "earlier expiry", "earlier expiries")
-        more.append(f"Undo would no longer bring back what {expiries} took.")
+        operations = plural(len(dry_run.earlier), "earlier operation")
+        more.append(f"Undo would no longer bring back what {operations} took.")
     if dry_run.kept_count:
         more.append(f"{plural(dry_run.kept_count, 'snapshot')} {_are(dry_run.kept_count)} not due.")
     if going:
@@ -86,8 +86,8 @@ def words_of_expiry(dry_run: ExpiryDryRun) -> DryRunWords:
     if dry_run.earlier:
         count = dry_run.released.file_count
         return DryRunWords(
-            headline=f"**{amount_words(dry_run.released)} of earlier expiries would be removed.** "
-            "No snapshot is due.",
+            headline=f"**{amount_words(dry_run.released)} of earlier operations would be "
+            "removed.** No snapshot is due.",
             more=tuple(more),
             typed=str(count),
             label=f"Remove {plural(count, 'file')}",

@@ -15,17 +15,17 @@ _MOST_LETTERS: Final = 24
 
 
 def hold_chips(holds: Iterable[SnapshotHold]) -> str:
-    """Return each hold once as a badge: what holds, and who."""
+    """Return each hold once as a badge: what holds, who, and from which snapshot on."""
     chips = {
         f":{_COLOURS.get(hold.kind, 'gray')}-badge[{hold.kind}"
-        f" {plain(shortened(hold.owner, _MOST_LETTERS))}]": None
+        f" {plain(shortened(hold.owner, _MOST_LETTERS))}, from {hold.since_id} on]": None
         for hold in holds
     }
     return " ".join(chips)
 
 
 def hold_help(holds: Iterable[SnapshotHold], zone: tzinfo | None) -> str:
-    """Return what the badges leave out: from which snapshot on each hold counts, and until when."""
+    """Return the holds as sentences, with what the badges leave out: until when each counts."""
     sentences = []
     for hold in holds:
         until = (

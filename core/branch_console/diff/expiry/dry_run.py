@@ -53,7 +53,8 @@ class ExpiryDryRun:
         due: By branch and id.
         kept_count: How many snapshots of the branches are not due.
         released: The files that nothing needs once the snapshots are gone.
-        earlier: Expiries whose grace is over, and whose files go now.
+        earlier: Operations that took names, such as expiries and releases of rescue branches, whose
+            grace is over and whose files go now.
         grace_millis: How long undo can bring the snapshots back before their files go.
         sample: Paths of some of the released files.
         skipped: Branches that were asked for and are passed over, as they have no snapshot or keep

@@ -246,7 +246,7 @@ def _file_consequences(
     else:
         yield loses(f"{text} are needed by no branch, tag or changelog, and go.")
     if due:
-        yield loses("Undo does not bring back any more what earlier expiries took.", tuple(due))
+        yield loses("Undo does not bring back any more what earlier operations took.", tuple(due))
 
 
 def _notes(

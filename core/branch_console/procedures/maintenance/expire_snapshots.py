@@ -460,7 +460,7 @@ def _consequences(
             consequences.append(loses(f"{text} are needed by no branch, tag or changelog, and go."))
     if due:
         consequences.append(
-            loses("Undo does not bring back any more what earlier expiries took.", tuple(due))
+            loses("Undo does not bring back any more what earlier operations took.", tuple(due))
         )
     return tuple(consequences)
 
