@@ -7,6 +7,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from branch_console.diff.rows.row_figure import RECORDS_IN_FILES
 from branch_console.format.snapshot import CommitKind
 from branch_console_app.charts.marks import schema_bars, tag_flags
 from branch_console_app.charts.palette import (
@@ -112,6 +113,9 @@ def _totals(timeline: Timeline, axis: TimelineAxis) -> Iterator[go.Scatter]:
 
 def _changes(timeline: Timeline, axis: TimelineAxis) -> Iterator[go.Bar]:
     for kind, role in KIND_COLOURS.items():
+        if kind is CommitKind.APPEND and timeline.noun == RECORDS_IN_FILES:
+            # Records that delete rows are counted too: green would call them rows that were added.
+            role = ColourRole.OURS  # noqa: PLW2901
         bars = [bar for bar in timeline.bars if bar.kind is kind and bar.added]
         if bars:
             yield _bar_trace(timeline, bars, axis, role, kind.lower(), is_removal=False)

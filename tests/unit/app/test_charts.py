@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from branch_console.diff.rows.row_figure import RECORDS_IN_FILES
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console_app.charts.branch_graph import LANE_HEIGHT, branch_graph_figure, legend_words
 from branch_console_app.charts.palette import ColourRole, faint
@@ -135,6 +136,18 @@ def test_removals_are_hatched_as_well_as_red() -> None:
     removed = next(trace for trace in figure.data if trace.name == "removed")
     assert removed.marker.pattern.shape == "/"
     assert removed.marker.color == ColourRole.REMOVED.value
+
+
+def test_records_in_files_that_came_are_not_coloured_as_rows_that_were_added() -> None:
+    timeline = timeline_of(snapshot("m1", 1, rows=5))
+    for noun, colour in (("rows", ColourRole.ADDED), (RECORDS_IN_FILES, ColourRole.OURS)):
+        figure = snapshot_timeline_figure(
+            [replace(timeline, noun=noun)], axis=TimelineAxis.SNAPSHOTS, selected=None,
+            uirevision="t",
+        )  # fmt: skip
+        came = next(trace for trace in figure.data if trace.name == "append")
+        assert came.marker.color == colour.value
+        assert came.hovertext[0].count(noun)
 
 
 def test_an_impossible_clock_does_not_break_the_time_axis() -> None:
