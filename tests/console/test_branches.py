@@ -1,6 +1,7 @@
 """Branches: graph, inspector, list, and addresses that name what is not there."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,15 @@ def test_the_primary_button_leads_to_the_merge_of_the_branch(tmp_path: Path) -> 
     )
     query = page.at.query_params
     assert (query["source"], query["target"]) == ("backfill", "main")
+
+
+def test_a_branch_says_whose_net_change_stands_beside_the_rows_that_it_holds(
+    tmp_path: Path,
+) -> None:
+    card = air_console(tmp_path).open("branches", **FLIGHTS, branch="backfill").text
+    assert re.search(
+        r"Net change since the merge base with main.*\n*.*this branch [+\N{MINUS SIGN}0]", card
+    )
 
 
 def test_main_has_no_time_of_creation_but_a_branch_has(tmp_path: Path) -> None:

@@ -206,10 +206,10 @@ def _branch_facts(item: BranchItem, versus: str) -> list[tuple[str, str]]:
         facts.append(("Holds", item.figure.words(count)))
     if item.versus is not None and item.name != versus:
         ahead, behind = item.versus.figure_ahead, item.versus.figure_behind
-        words = f"{ahead.words(signed)} on this branch"
+        words = f"this branch {ahead.words(signed)}"
         if behind.is_known:
-            words += f", {behind.words(signed)} on {plain(versus)}"
-        facts.append((f"Since the merge base with {plain(versus)}", words))
+            words += f", {plain(versus)} {behind.words(signed)}"
+        facts.append((f"Net change since the merge base with {plain(versus)}", words))
     if item.fork is not None:
         at = f" at snapshot {item.fork.snapshot_id}" if item.fork.snapshot_id is not None else ""
         facts.append(("Started from", f"{code(item.fork.parent)}{at}"))
