@@ -480,7 +480,7 @@ def test_a_receipt_says_how_long_its_job_ran_and_when_the_operation_started(
     )  # fmt: skip
     started = f"Started]]  \n{moment(kept.started_millis, UTC)}"
     shown = bare(console.open("receipt", **FLIGHTS, id=done).text)
-    assert "Job ran for]]  \n8.0 s" in shown
+    assert "Job ran for]]  \n8.0 s, preparation included" in shown
     assert started in shown
     # Its operation had begun before: the job was cut off, and taken up again a day later.
     known[done] = replace(known[done], started_millis=kept.started_millis + 1)

@@ -101,7 +101,7 @@ def _receipt(statement: str) -> Receipt:
 @pytest.mark.parametrize(
     ("state", "began", "told"),
     [
-        (JobState.DONE, 12_000, ["Job ran for: 8.1 s"]),
+        (JobState.DONE, 12_000, ["Job ran for: 8.1 s, preparation included"]),
         # Its operation had begun before: the job was cut off, and taken up again.
         (JobState.DONE, 20_001, []),
         (JobState.INTERRUPTED, 12_000, []),

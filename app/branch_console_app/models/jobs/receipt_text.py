@@ -178,7 +178,8 @@ def time_pairs(receipt: Receipt, job: JobView | None, zone: tzinfo | None) -> li
     # One that began after its operation was cut off, and lay still until it was taken up again.
     if job.started_millis > receipt.started_millis:
         return pairs
-    return [("Job ran for", duration(job.finished_millis - job.started_millis)), *pairs]
+    ran = duration(job.finished_millis - job.started_millis)
+    return [("Job ran for", f"{ran}, preparation included"), *pairs]
 
 
 def receipt_markdown(receipt: Receipt, job: JobView | None, zone: tzinfo | None) -> str:
