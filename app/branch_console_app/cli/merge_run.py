@@ -111,7 +111,7 @@ def run_merge(
     # A run judges the result itself; what was found before is for those who only look.
     gate = _last_gate_run(services, identifier, arguments, plan, rules) if preview else None
     check = None if gate is None else gate.check_of(plan.target)
-    is_overridden = arguments.get("override_gate") is not None
+    is_overridden = Agreement.decode(MergeRequest.procedure, arguments).override_gate is not None
     state = decision.state(
         MergeFacts(
             rows=rows,

@@ -39,6 +39,10 @@ def _tagged(bench: BranchBench) -> dict[str, str | int | bool]:
     return {"tag": "v1"}
 
 
+def _undoable(bench: BranchBench) -> dict[str, str | int | bool]:
+    return {"operation": run(bench, "create_tag", "tag", tag="v1").operation_id}
+
+
 def _twice(bench: BranchBench) -> dict[str, str | int | bool]:
     bench.append("b")
     return {"snapshot": 1}
@@ -107,6 +111,7 @@ CASES: dict[str, Steps] = {
     "revert": lambda bench: {**_twice(bench), "snapshot": 2},
     "delete_tag": _tagged,
     "rollback": _twice,
+    "undo": _undoable,
     "expire_snapshots": _old,
     "remove_orphan_files": _littered,
     # No file of this table lies anywhere.

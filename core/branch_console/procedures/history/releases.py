@@ -10,14 +10,15 @@ from typing import Final
 
 from branch_console.commit.journal import Journal
 from branch_console.errors import FormatError, NotFound
-from branch_console.format.journals.branches import DropBranchJournal
-from branch_console.format.journals.procedures import codec_of
+from branch_console.format.journals.branches import DROP_JOURNAL, RELEASE_JOURNAL
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.maintenance.references import retired_operations
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.table.file_store_table import FileStoreTable
 
 _LOOKED_BACK_MILLIS: Final = 7 * 86_400_000
+_CODECS: Final = {"drop_branch": DROP_JOURNAL, "release_branch": RELEASE_JOURNAL}
+"""The operations that release a branch; the journals of all others load pyarrow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +45,10 @@ def releases_in_grace(warehouse: Warehouse, table: FileStoreTable) -> tuple[Rele
     found = []
     for operation_id in retired_operations(table):
         end, intent = journal.end_of(operation_id), journal.find(operation_id)
-        if end is None or intent is None:
+        if end is None or intent is None or intent.procedure not in _CODECS:
             continue
-        noted = journal.decode(intent, codec_of(intent.procedure))
-        if not isinstance(noted, DropBranchJournal) or noted.release is None:
+        noted = journal.decode(intent, _CODECS[intent.procedure])
+        if noted.release is None:
             continue
         until = end.time_millis + noted.release.grace_millis
         if now < until:
