@@ -105,6 +105,15 @@ def test_the_bucket_mode_follows_from_bucket_and_keys(
         ({"deletion-vectors.enabled": "true"}, True),
         ({"deletion-vectors.enabled": "true", "deletion-vectors.merge-on-read": "true"}, False),
         ({"deletion-vectors.merge-on-read": "true"}, False),
+        # As `CoreOptions` of 2.0.0 answers; 1.4.2 looks at the engine alone.
+        (
+            {
+                "merge-engine": "first-row",
+                "deletion-vectors.enabled": "true",
+                "deletion-vectors.merge-on-read": "true",
+            },
+            False,
+        ),
     ],
 )
 def test_readers_skip_new_files_where_paimon_does(
