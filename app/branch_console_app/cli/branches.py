@@ -294,7 +294,9 @@ def print_receipt(found: Receipt) -> None:
             "statement": found.statement,
             "by": found.actor,
             "reason": reason_of(found),
-            "quality rules": None if overridden is None else bare(overridden.mark),
+            "quality rules": None
+            if overridden is None
+            else f"{bare(overridden.mark)}: {overridden.reason}",
             "plan": found.plan_id or None,
             "started": local_time(found.started_millis),
             "finished": local_time(found.finished_millis),

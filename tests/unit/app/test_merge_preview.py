@@ -1,6 +1,7 @@
 """A merge in words: its verdict, its figures, its buckets, and what would settle its conflicts."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from branch_console.merge.plan import (
     verdict_of,
 )
 from branch_console.operations.isolation import Isolation
-from branch_console.procedures.call.consequence import Preview
+from branch_console.procedures.call.consequence import Preview, changes
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.merge.inputs import preview_merge
 from branch_console.procedures.merge.row_consequences import snapshot_consequence
@@ -251,6 +252,12 @@ def test_as_many_rows_as_before_without_a_key_are_no_rows_with_new_values(tmp_pa
     )
 
 
+def with_rules(command: Preview) -> Preview:
+    """Return a command with the sentence that rules will be run."""
+    said = replace(changes("3 quality rules will be run on the result."), rules_of="db.t")
+    return replace(command, consequences=(*command.consequences, said))
+
+
 def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
     preview = seen(keyed(tmp_path, ours=(4, 7)))
     assert preview.state.primary is not None
@@ -270,7 +277,7 @@ def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
     plan = preview.plan
     red = job("j", state=JobState.REFUSED, error=ErrorKind.GATE_FAILED)
     stopped = MergePreview.of(
-        MergeDecision(plan=plan, preview=preview.command),
+        MergeDecision(plan=plan, preview=with_rules(preview.command)),
         None,
         facts=MergeFacts(
             rows=RowsOfMerge.of_plan(plan), dry_run=MergeAttempt(job=red, plan_id=plan.id)
@@ -278,6 +285,7 @@ def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
     )
     assert (stopped.state.standing, stopped.reasons) == (MergeStanding.GATE_RED, ())
     assert "Rows changed" not in [figure.label for figure in stopped.figures]
+    assert "will be run" not in " ".join(each.text for each in stopped.command.consequences)
 
 
 def test_records_of_keys_are_not_called_rows(tmp_path: Path) -> None:

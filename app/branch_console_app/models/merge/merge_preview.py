@@ -273,10 +273,15 @@ class MergePreview:
             rows = rows.stopped()
         is_compared = rows is not None and rows.is_compared
         decision = decision.knowing(rows)
+        command = decision.preview
+        if state.takes_override:
+            # The rules have run: what they found is among the checks.
+            left = tuple(each for each in command.consequences if each.rules_of is None)
+            command = replace(command, consequences=left)
         changed, conflicts = schema_change(plan, schema), conflicts_of(plan)
         return cls(
             plan=plan,
-            command=decision.preview,
+            command=command,
             state=state,
             is_compared=is_compared,
             heads=_heads(plan),

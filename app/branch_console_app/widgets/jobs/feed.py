@@ -24,11 +24,11 @@ def show_feed(entries: Sequence[Activity], place: Location) -> None:
             texts = [entry.sentence, f":gray[{age(entry.time_millis, now)}]"]
             if entry.undone is not None:
                 texts.insert(1, f":orange-badge[:material/undo: {entry.undone}]")
-            if entry.overridden is not None:
-                texts.insert(1, f":orange-badge[:material/gpp_maybe: {entry.overridden}]")
             reason = entry.reason and plain(cut_at_word(entry.reason, _LONGEST_REASON))
             if reason:
                 texts.insert(1, f":gray[“{reason}”]")
+            if entry.overridden is not None:
+                texts.insert(1, f":orange-badge[:material/gpp_maybe: {entry.overridden}]")
             st.markdown(" · ".join(texts), width="stretch")
             _show_links(entry, place_of_entry(entry, place))
 

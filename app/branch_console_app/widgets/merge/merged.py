@@ -44,8 +44,8 @@ def show_merged(verdict: MergeState, merge: MergeAttempt | None, identifier: Ide
         st.markdown("**What was merged**")
         overridden = OverriddenRules.of_gate(receipt.gate)
         if overridden is not None:
-            badge = f":orange-badge[:material/gpp_maybe: {overridden.mark}]"
-            st.markdown(f"{badge} {plain(overridden.actor)}: {plain(overridden.reason)}")
+            # Who did it and why is said by the note below, and by the check beside.
+            st.markdown(f":orange-badge[:material/gpp_maybe: {overridden.mark}]")
         pairs = count_pairs(receipt.counts)
         if pairs:
             rows.facts("merged", pairs, columns=3)
