@@ -512,7 +512,7 @@ def test_an_undo_of_the_merge_page_stays_there_and_says_who_took_the_merge_back(
     assert "**Commits of** `fix-delays`" not in page.text
     assert "Compare before and after" in [label for label, _ in page.links()]
     page = page.click("undo")
-    assert "Done by ada, " in page.text
+    assert ": done by ada, " in page.text
     page = page.click("run-undo")
     undo = services.sent[-1].operation_id
     assert "do" not in page.at.query_params

@@ -275,7 +275,7 @@ def _notes(
     source: BranchHistory, target: BranchHistory, arrives: Arrivals, *, is_behind: bool
 ) -> tuple[str, ...]:
     if is_behind:
-        return (f"Branch {target.branch!r} already holds all of {source.branch!r} and more.",)
+        return (f"Branch {target.branch!r} already contains {source.branch!r}, and more commits.",)
     return sharing_notes(source.branch, target.branch, arrives)
 
 
@@ -286,8 +286,8 @@ def sharing_notes(source: str, target: str, arrives: Arrivals) -> tuple[str, ...
     return (
         *_ancestor_notes(source, arrives),
         f"Afterwards {source!r} and {target!r} share "
-        f"{count(len(arrives.snapshots), 'more snapshot')}. When another engine expires snapshots "
-        "of one of them, a tag on main, or a consumer in the branch, keeps their files.",
+        f"{count(len(arrives.snapshots), 'more snapshot')}. A tag on main and a consumer file on "
+        "the branch keep these files if another engine expires snapshots.",
     )
 
 

@@ -348,3 +348,17 @@ def _begin(bench: BranchBench, operation_id: str, *, claims: str) -> None:
         plan={"claims": claims},
     )
     Journal(bench.store, bench.table().paths).begin(intent)
+
+
+def test_the_undo_of_a_drop_names_the_branch_and_how_to_drop_it_again(bench: BranchBench) -> None:
+    run(bench, "drop_branch", branch="dev")
+    found = preview(bench, "undo", operation="op")
+    assert found.title == "Undo the drop of 'dev' of db.t"
+    assert found.undo == "To take this undo back, drop 'dev' again."
+
+
+def test_the_undo_of_a_rename_names_both_names(bench: BranchBench) -> None:
+    run(bench, "rename_branch", branch="dev", to="new")
+    assert preview(bench, "undo", operation="op").title == (
+        "Undo the rename of 'dev' to 'new' of db.t"
+    )

@@ -168,7 +168,7 @@ def test_nothing_to_do_changes_nothing_and_says_so(bench: BranchBench) -> None:
     before = tree(Path(bench.file_io.root))
     receipt = bench.call("fast_forward", operation="second", branch="dev")
     assert receipt.moves == ()
-    assert "already holds all of 'dev'" in receipt.notes[0]
+    assert "already contains 'dev'" in receipt.notes[0]
     assert tree(Path(bench.file_io.root)) == before
 
 
@@ -290,7 +290,7 @@ def test_what_was_cut_off_comes_back_with_a_branch_that_builds_on_it(
 ) -> None:
     """The rescue branch tells that the fork builds on what main was cut back to."""
     [note] = cut_back.call("fast_forward", branch="main", target="dev").notes
-    assert "'dev' already holds all of 'main'" in note
+    assert "'dev' already contains 'main'" in note
     cut_back.call("fast_forward", branch="dev")
     assert cut_back.table().snapshots.ids() == (1, 2, 3)
     assert cut_back.live_names() == cut_back.live_names("dev")

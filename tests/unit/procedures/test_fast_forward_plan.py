@@ -397,7 +397,7 @@ def test_a_hole_in_the_branch_in_between_is_told() -> None:
 def test_a_branch_of_a_branch_already_holds_what_it_lies_on() -> None:
     plan = plan_forward_move("db.t", history("main", "1"), from_dev("3 4", "1 2"))
     assert plan.verdict is Verdict.UP_TO_DATE
-    assert plan.notes == ("Branch 'sub' already holds all of 'main' and more.",)
+    assert plan.notes == ("Branch 'sub' already contains 'main', and more commits.",)
 
 
 def test_a_branch_of_a_branch_cannot_follow_a_target_that_moved() -> None:

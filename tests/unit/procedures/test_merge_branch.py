@@ -446,7 +446,7 @@ def test_a_revert_is_undone_as_its_preview_says(bench: BranchBench) -> None:
     run(bench, "undo", "forth", operation="back")
     after = metadata(bench)
     assert {name: after[name] for name in before} == before
-    assert "already holds all of 'dev'" in plan(bench).notes[0]
+    assert "already contains 'dev'" in plan(bench).notes[0]
     # What the revert took back stands again, so it can be undone itself.
     assert undo_chance(bench, "merge-1") == UndoChance(obstacle=None)
     run(bench, "undo", "away", operation="merge-1")
@@ -549,7 +549,7 @@ def test_a_merge_that_was_taken_back_is_not_said_to_be_held(bench: BranchBench) 
     assert any("operation back (reverted) has taken it back" in each for each in again.notes)
     run(bench, "revert", "forth", operation="back")
     held = run(bench, "merge_branch", "held", branch="dev")
-    assert any("already holds all of 'dev'" in each for each in held.notes)
+    assert any("already contains 'dev'" in each for each in held.notes)
     run(bench, "rollback", "roll", snapshot=2)
     rolled = run(bench, "merge_branch", "rolled", branch="dev")
     assert any("operation roll (rolled-back) has taken it back" in each for each in rolled.notes)

@@ -151,13 +151,16 @@ class BranchDialogs:
         reason = reason_field()
         is_new = wish == wishes[0]
         if not pattern:
-            label, missing = "Protect" if is_new else "Free", "Type a branch or a pattern first."
+            label, missing = (
+                "Protect" if is_new else "Remove the protection",
+                "Type a branch or a pattern first.",
+            )
             show_unfilled(ProtectBranchRequest.procedure, label, ":material/lock:", missing)
             return
         request = ProtectBranchRequest(
             table=self._table, branch=pattern, protected=is_new, reason=reason
         )
-        label = f"Protect {plain(pattern)}" if is_new else f"Free {plain(pattern)}"
+        label = f"Protect {plain(pattern)}" if is_new else "Remove the protection"
         icon = ":material/lock:" if is_new else ":material/lock_open:"
         self._show(request, label, icon, self._branch)
 

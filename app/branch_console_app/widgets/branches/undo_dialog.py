@@ -6,6 +6,7 @@ from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.operations.undo_request import UndoRequest
 from branch_console_app import reads, state
+from branch_console_app.models.jobs.receipt_text import receipt_title
 from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import moment, plain
@@ -48,4 +49,4 @@ def _show_what(operation_id: str) -> None:
     except PaimonError:
         return
     done = moment(receipt.finished_millis, state.zone())
-    st.caption(f"Done by {plain(receipt.actor)}, {done}.")
+    st.caption(f"{receipt_title(receipt)}: done by {plain(receipt.actor)}, {done}.")

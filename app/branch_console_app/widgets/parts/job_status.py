@@ -7,7 +7,7 @@ import streamlit as st
 
 from branch_console.jobs.progress import JobState, JobStep, JobView, WorkerView
 from branch_console_app.models.jobs.step_words import step_words
-from branch_console_app.models.parts.wording import clock, count, duration, plain
+from branch_console_app.models.parts.wording import clock, count, duration, plain, plural
 
 
 class Tone(StrEnum):
@@ -61,9 +61,9 @@ def show_progress(job: JobView) -> None:
     """Draw how far the running step is."""
     if job.state.is_over:
         return
-    of = f" of {count(job.total)}" if job.total else ""
+    parts = f" of {plural(job.total, 'part')}" if job.total else ""
     step = step_words(job.step) if job.step else "waiting for a worker"
-    text = f"{step}: {count(job.done)}{of}" if job.done or job.total else step
+    text = f"{step}: {count(job.done)}{parts}" if job.done or job.total else step
     st.progress(min(1.0, job.done / job.total) if job.total else 0.0, text=text)
 
 

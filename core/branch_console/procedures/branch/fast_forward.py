@@ -225,7 +225,7 @@ def _sides(planned: PlannedForward, _: WrittenRows) -> StatesToJudge:
 
 def _nothing_to_do(warehouse: Warehouse, call: ProcedureCall, plan: ForwardDecision) -> Receipt:
     now = warehouse.clock()
-    text = f"Branch {plan.target!r} already holds all of {plan.source!r}; nothing was changed."
+    text = f"Branch {plan.target!r} already contains {plan.source!r}; nothing was changed."
     return receipt_without_change(call, plan.id, (text,), started_millis=now, finished_millis=now)
 
 

@@ -97,7 +97,7 @@ def preview_of_forward(
     undo = f"You can undo this until the next commit on {plan.target!r}."
     if plan.verdict is Verdict.UP_TO_DATE:
         undo = NOTHING_TO_UNDO
-        consequences.append(keeps(f"Branch {plan.target!r} already holds all of {plan.source!r}."))
+        consequences.append(keeps(f"Branch {plan.target!r} already contains {plan.source!r}."))
     consequences += [changes(note) for note in plan.notes]
     if rule is not None and not replaces:
         consequences.append(changes(f"Branch {plan.target!r} is protected by {rule_text(rule)}."))

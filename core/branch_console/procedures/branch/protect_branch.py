@@ -53,7 +53,7 @@ def plan_protection(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperati
         ),
         typed_name=None,
         role=Role.APPROVER,
-        undo="Protect it again, or remove the protection: the newest matching rule decides.",
+        undo="Remove the protection." if asked.protected else "Set it to protect again.",
     )
     return PlannedOperation(
         preview=preview,

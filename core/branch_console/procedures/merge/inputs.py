@@ -372,7 +372,7 @@ def _may_net_to_nothing(heads: MergeHeads) -> bool:
 def _nothing_to_merge(target: FileStoreTable, source: FileStoreTable) -> str:
     taken = find_reverting_event(target.ledger.events(), target.branch, source.branch)
     if taken is None:
-        return f"Branch {target.branch!r} already holds all of {source.branch!r}."
+        return f"Branch {target.branch!r} already contains {source.branch!r}."
     return (
         f"Branch {target.branch!r} merged all of {source.branch!r} before, and operation "
         f"{taken.operation_id} ({taken.kind}) has taken it back since. Merging again brings "

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from branch_console.commit.journal import Journal
 from branch_console.errors import ErrorKind, NotFound
 from branch_console.format.followed_branch import FollowedBranch, follow_branch
-from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.identifier import MAIN_BRANCH, RESERVED_PREFIXES
 from branch_console.format.journals.history import HistoryJournal
 from branch_console.format.journals.intent import Intent
 from branch_console.format.journals.tags import (
@@ -101,7 +101,7 @@ def planned_undo(
     """
     preview = Preview(
         procedure=call.name,
-        title=f"Undo {operation_words(event)} of {table.identifier.table_name}",
+        title=f"Undo {deed_words(event)} of {table.identifier.table_name}",
         plan_id=plan_digest(call, decision_of_undo(journal), [each.text for each in consequences]),
         consequences=tuple(consequences),
         typed_name=None,
@@ -133,8 +133,33 @@ def operation_words(event: LineageEvent) -> str:
     return f"operation {event.operation_id}"
 
 
+def deed_words(event: LineageEvent) -> str:
+    """Say what an operation did, for the title of its undo; by its id where no words are known."""
+    branch, source = repr(event.branch), repr(event.source_branch)
+    match event.kind:
+        case LineageKind.DROPPED:
+            return f"the {'release' if _is_release(event) else 'drop'} of {branch}"
+        case LineageKind.RENAMED if event.source_branch is not None:
+            return f"the rename of {source} to {branch}"
+        case LineageKind.REPLACED if event.source_branch is not None:
+            return f"the replacement of {branch} by {source}"
+        case LineageKind.ROLLED_BACK:
+            return f"the rollback of {branch}"
+        case _:
+            return operation_words(event)
+
+
+def _is_release(event: LineageEvent) -> bool:
+    """Whether a rescue branch or the like left, and no branch that somebody made."""
+    return event.branch.startswith(RESERVED_PREFIXES)
+
+
 def _again(event: LineageEvent) -> str:
-    again = f"merge {event.source_branch!r} again" if is_merge(event) else "run the operation again"
+    again = "run the operation again"
+    if is_merge(event):
+        again = f"merge {event.source_branch!r} again"
+    elif event.kind is LineageKind.DROPPED:
+        again = f"{'release' if _is_release(event) else 'drop'} {event.branch!r} again"
     return f"To take this undo back, {again}."
 
 
