@@ -13,6 +13,7 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.procedures.undo.undo import UndoChance
 from branch_console_app.models.parts.actions import DroppedFiles
+from branch_console_app.models.parts.query_answer import first_rows_query
 from tests.console.pages import Console, Page, air_console, settings
 from tests.console.pretend import (
     HOUR,
@@ -63,7 +64,8 @@ def test_the_card_has_one_primary_button_one_more_and_a_menu(tmp_path: Path) -> 
     assert [key for key, kind in kinds.items() if kind == "primary"] == ["review-merge"]
     assert kinds["compare-branch"] == "secondary"
     assert menu(page) == [
-        "Snapshots", "Schemas", "Rename…", "Protect…", "Pin merge base…", "Replace main…", "Drop…",
+        "Snapshots", "Schemas", "Query", "Rename…", "Protect…", "Pin merge base…", "Replace main…",
+        "Drop…",
     ]  # fmt: skip
 
 
@@ -300,3 +302,10 @@ def test_a_dropped_branch_says_who_dropped_it_and_can_be_restored(tmp_path: Path
     assert "was dropped.**" in seen.text
     assert "keeps all it had" not in seen.text
     assert "Restore it" not in dict(seen.links())
+
+
+def test_the_query_of_a_branch_names_it_as_a_statement_needs_it() -> None:
+    table = Identifier.parse("air.flights")
+    assert first_rows_query(table) == "SELECT * FROM air.flights LIMIT 100"
+    branch = table.on_branch("fix-delays")
+    assert first_rows_query(branch) == "SELECT * FROM air.`flights$branch_fix-delays` LIMIT 100"

@@ -450,7 +450,12 @@ def test_a_button_beside_a_snapshot_opens_its_dialog(
 
 def test_main_cannot_be_dropped_or_renamed(services: PretendServices) -> None:
     page = Console(services).open("branches", **FLIGHTS)
-    assert page.at.get("menu_button")[0].proto.options == ["Snapshots", "Schemas", "Protect…"]
+    assert page.at.get("menu_button")[0].proto.options == [
+        "Snapshots",
+        "Schemas",
+        "Query",
+        "Protect…",
+    ]
 
 
 def test_a_dropped_branch_can_be_restored(services: PretendServices) -> None:

@@ -32,6 +32,12 @@ def test_the_summary_tells_kind_and_columns(tmp_path: Path) -> None:
     assert "Rows 16" in page.text
 
 
+def test_the_card_of_the_head_shows_its_own_tags_and_counts_the_others(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("table", **FLIGHTS)
+    assert "⚑" not in page.text
+    assert "2 tags of other snapshots: see *Snapshots*." in page.text
+
+
 def test_files_are_summed_up_first(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("table", **FLIGHTS, t_tab="Files")
     assert "Data files 10" in page.text

@@ -150,12 +150,15 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
             offer(
                 Action.UNDO, "Undo", icon=":material/undo:", key="undo",
                 what=receipt.operation_id,
+                help="Puts everything back as it was before, while nothing builds on it.",
             )  # fmt: skip
         if place.full_table:
             if _added_to(receipt) is not None and chance.undone_by is None:
                 offer(
                     Action.REVERT, "Revert", icon=":material/settings_backup_restore:",
                     key="revert", what=receipt.operation_id,
+                    help="Adds a commit that takes back what this one changed, also after later "
+                    "commits.",
                 )  # fmt: skip
             state.link(PageName.BRANCHES, "Branches", place, icon=":material/account_tree:")
         state.link(

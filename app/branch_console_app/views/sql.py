@@ -13,7 +13,6 @@ from branch_console.procedures.catalog.main_tables import DROPPED
 from branch_console.sql.parser import WRITING, parse_statements
 from branch_console.sql.statement import QUERY, Statement
 from branch_console.sql.tables import TableStatementKind
-from branch_console.sql.token_reader import quoted_name
 from branch_console_app import reads, state
 from branch_console_app.models.branches.branch_tracks import is_service_branch
 from branch_console_app.models.jobs.job_titles import job_title
@@ -21,10 +20,12 @@ from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.query_answer import (
     Asked,
     branches_read,
+    first_rows_query,
     role_of,
     session_words,
     tables_named,
     text_for_address,
+    written_name,
 )
 from branch_console_app.models.parts.wording import (
     age,
@@ -322,12 +323,12 @@ def _show_examples(place: Location) -> None:
 
 def _examples_of(named: Identifier, current: str) -> Iterator[str]:
     """Yield statements over a table; each can be run as it is written."""
-    database, table = _quoted(named.database), _quoted(named.table)
+    database, table = written_name(named.database), written_name(named.table)
     try:
         summary = reads.table(named)
     except PaimonError:
         return  # its own page says why it cannot be read
-    yield f"SELECT * FROM {database}.{table} LIMIT 100"
+    yield first_rows_query(named.on_branch(MAIN_BRANCH))
     first = [current] if current in summary.branches else []
     own = [name for name in summary.branches if not is_service_branch(name)]
     for branch in [*first, *own][:_BRANCHES_TRIED]:
@@ -335,16 +336,13 @@ def _examples_of(named: Identifier, current: str) -> Iterator[str]:
             reads.table(named.on_branch(branch))
         except PaimonError:
             continue
-        yield f"SELECT count(*) FROM {database}.{_quoted(f'{named.table}$branch_{branch}')}"
+        yield f"SELECT count(*) FROM {database}.{written_name(f'{named.table}$branch_{branch}')}"
         break
-    yield f"SELECT * FROM {database}.{_quoted(f'{named.table}$snapshots')} ORDER BY snapshot_id"
+    snapshots = written_name(f"{named.table}$snapshots")
+    yield f"SELECT * FROM {database}.{snapshots} ORDER BY snapshot_id"
     oldest = summary.first_snapshot_id
     if oldest is not None:
         yield f"SELECT * FROM {database}.{table} VERSION AS OF {oldest} LIMIT 100"
-
-
-def _quoted(name: str) -> str:
-    return name if name.isidentifier() else quoted_name(name)
 
 
 def _show_history(place: Location) -> None:
@@ -375,4 +373,4 @@ def _show_past(number: int, job: JobView, place: Location) -> None:
 
 
 def _with_branch(text: str, branch: str) -> str:
-    return text if branch == MAIN_BRANCH else f"USE BRANCH {_quoted(branch)}; {text}"
+    return text if branch == MAIN_BRANCH else f"USE BRANCH {written_name(branch)}; {text}"

@@ -14,6 +14,7 @@ from branch_console_app import reads, state
 from branch_console_app.charts.palette import CHART_CONFIG
 from branch_console_app.charts.snapshot_timeline import snapshot_timeline_figure
 from branch_console_app.models.branches.snapshot_timeline import TimelineAxis, draw_timeline
+from branch_console_app.models.branches.tag_labels import split_tags
 from branch_console_app.models.parts.exactness import change_fact
 from branch_console_app.models.parts.location import SnapshotPoint
 from branch_console_app.models.parts.wording import (
@@ -41,6 +42,7 @@ from branch_console_app.widgets.parts.table_picker import here, pick_table, show
 
 _TABS = ("Summary", "Files", "Options", "Consumers", "Events")
 _MOST_ROWS = 1_000
+_MOST_TAGS = 12
 _PATIENCE_SECONDS = 0.3
 _CHART = "table-timeline"
 
@@ -174,12 +176,21 @@ def _show_head(identifier: Identifier, summary: TableSummary) -> None:
             place = here().at_snapshot(SnapshotPoint.of(identifier.branch, head))
             state.link(PageName.SNAPSHOTS, "Snapshots", place, icon=":material/timeline:")
         if summary.tags:
-            st.caption("Tags")
-            shown = [f":violet-badge[⚑ {plain(tag)}]" for tag in summary.tags[:12]]
-            more = f" and {len(summary.tags) - 12} more" if len(summary.tags) > 12 else ""
-            st.markdown(" ".join(shown) + more)
+            _show_tags_of_head(identifier, summary)
         st.caption("Path")
         st.markdown(code(summary.path))
+
+
+def _show_tags_of_head(identifier: Identifier, summary: TableSummary) -> None:
+    """Draw the tags of the head, and how many others the branch has."""
+    with guarded("The tags cannot be read."):
+        own, others = split_tags(reads.tags(identifier), summary.head)
+        st.caption("Tags of this snapshot")
+        shown = " ".join(f":violet-badge[⚑ {plain(each)}]" for each in own[:_MOST_TAGS])
+        more = f" and {count(len(own) - _MOST_TAGS)} more" if len(own) > _MOST_TAGS else ""
+        st.markdown(f"{shown}{more}" if own else "None")
+        if others:
+            st.caption(f"{plural(others, 'tag')} of other snapshots: see *Snapshots*.")
 
 
 def _show_files(identifier: Identifier, summary: TableSummary) -> None:

@@ -1,8 +1,10 @@
-"""Names of tags in charts: the ones people gave, and only if there is room for them."""
+"""Names of tags: which of them a snapshot has, and which a chart has room for."""
 
 from collections.abc import Sequence
 from typing import Final
 
+from branch_console.format.snapshot import Snapshot
+from branch_console.procedures.browse.page_values import TagItem
 from branch_console_app.models.parts.wording import shortened
 
 # The console itself makes these, to keep snapshots readable; hovering over a snapshot names them.
@@ -37,3 +39,15 @@ def spaced_labels(marks: Sequence[tuple[float, str]]) -> list[str]:
             labels[number] = ""
         next_x = x
     return labels
+
+
+def split_tags(tags: Sequence[TagItem], head: Snapshot | None) -> tuple[tuple[str, ...], int]:
+    """Return the names of the tags of a snapshot, and how many tags are of other snapshots."""
+    own = tuple(
+        each.name
+        for each in tags
+        if head is not None
+        and each.tag is not None
+        and each.tag.snapshot.identity.same_as(head.identity)
+    )
+    return own, len(tags) - len(own)

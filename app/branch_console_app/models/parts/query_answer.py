@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from branch_console.errors import InvalidInput
-from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.identifier import BRANCH_MARK, MAIN_BRANCH, Identifier
 from branch_console.operations.statement_requests import QueryRequest
 from branch_console.procedures.call.permissions import Role
 from branch_console.sql.answer import Answer, StateRead
@@ -22,6 +22,7 @@ from branch_console.sql.parser import parse_statements
 from branch_console.sql.query import TableReference, parse_query
 from branch_console.sql.statement import QUERY
 from branch_console.sql.tables import TableStatementKind
+from branch_console.sql.token_reader import quoted_name
 from branch_console_app.models.parts.wording import code, duration, listed, plain, plural
 
 SHOWN_ROWS: Final = 1_000
@@ -59,6 +60,17 @@ class Asked:
     def line(self) -> str:
         """The text on one line."""
         return " ".join(self.text.split())
+
+
+def written_name(name: str) -> str:
+    """Return a name as a statement has it, in backquotes where it needs them."""
+    return name if name.isidentifier() else quoted_name(name)
+
+
+def first_rows_query(table: Identifier) -> str:
+    """Return a query of the first rows of a table on its branch."""
+    named = table.table if table.is_main else f"{table.table}{BRANCH_MARK}{table.branch}"
+    return f"SELECT * FROM {written_name(table.database)}.{written_name(named)} LIMIT 100"
 
 
 def text_for_address(text: str) -> str | None:

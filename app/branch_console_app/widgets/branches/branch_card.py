@@ -28,6 +28,7 @@ from branch_console_app.models.branches.file_health import files_word, findings_
 from branch_console_app.models.branches.head_checks import HeadCheck
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location, SnapshotPoint
+from branch_console_app.models.parts.query_answer import first_rows_query, text_for_address
 from branch_console_app.models.parts.wording import (
     age,
     code,
@@ -171,7 +172,7 @@ def show_branch_card(
             mark = _MARKS[finding.severity]
             st.caption(f"{mark} {prose(finding.sentences)} {code(finding.rule)}")
         _show_fixes(item)
-        _show_actions(item, place)
+        _show_actions(item, identifier.on_branch(item.name), place)
         rows.facts("branch", _branch_facts(item, versus))
         if item.branch_options:
             show_fallback(identifier.on_branch(item.name))
@@ -236,7 +237,7 @@ def _show_fork(fork: ForkView) -> None:
             st.markdown(f"- {plain(sentence)}")
 
 
-def _show_actions(item: BranchItem, place: Location) -> None:
+def _show_actions(item: BranchItem, identifier: Identifier, place: Location) -> None:
     """Draw the next step, the comparison, and a menu of all the rest."""
     target, is_main = place.at_branch(item.name), item.name == MAIN_BRANCH
     with st.container(horizontal=True, gap="small", key="branch-commands"):
@@ -255,19 +256,25 @@ def _show_actions(item: BranchItem, place: Location) -> None:
                 "Compare", icon=":material/compare_arrows:", key="compare-branch",
                 on_click=_compare, args=(target,),
             )  # fmt: skip
-        commands = _menu_of(item, target)
+        commands = _menu_of(item, identifier, target)
         chosen = st.menu_button("More", list(commands), key="branch-more")
         if chosen is not None:
             commands[chosen]()
 
 
-def _menu_of(item: BranchItem, target: Location) -> dict[str, Callable[[], None]]:
+def _menu_of(
+    item: BranchItem, identifier: Identifier, target: Location
+) -> dict[str, Callable[[], None]]:
     """Return what the menu of a branch offers, by its labels."""
     is_main, is_rescue = item.name == MAIN_BRANCH, item.name.startswith(RESCUE_PREFIX)
+    query = partial(
+        state.go_to, PageName.SQL, target, q=text_for_address(first_rows_query(identifier))
+    )
     protect = "Protect…" if item.protection is None else "Protection…"
     offered = (
         ("Snapshots", item.head is not None, partial(state.go_to, PageName.SNAPSHOTS, target)),
         ("Schemas", item.schema is not None, partial(state.go_to, PageName.SCHEMAS, target)),
+        ("Query", item.head is not None, query),
         ("Rename…", not is_main, partial(open_dialog, Action.RENAME)),
         (protect, True, partial(open_dialog, Action.PROTECT)),
         ("Pin merge base…", not is_main, partial(open_dialog, Action.PIN)),

@@ -22,10 +22,11 @@ def offer(
     what: str | None = None,
     is_primary: bool = False,
     is_link: bool = False,
+    help: str | None = None,
 ) -> None:
     """Draw a button that opens the dialog of an action, about `what`."""
     st.button(
-        label, icon=icon, key=key, on_click=open_dialog, args=(action, what),
+        label, icon=icon, key=key, help=help, on_click=open_dialog, args=(action, what),
         type="primary" if is_primary else "tertiary" if is_link else "secondary",
     )  # fmt: skip
 
