@@ -682,6 +682,7 @@ def _branch_item(table: PretendTable, branch: PretendBranch, versus: str) -> Bra
         figure=total_of(table, branch.head),
         schema=branch.schemas[-1],
         created_millis=branch.snapshots[0].time_millis if branch.snapshots else NOW,
+        is_recorded=branch.owner is not None,
         owner=branch.owner,
         reason=branch.reason,
         fork=fork,

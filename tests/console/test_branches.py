@@ -77,6 +77,13 @@ def test_the_primary_button_leads_to_the_merge_of_the_branch(tmp_path: Path) -> 
     assert (query["source"], query["target"]) == ("backfill", "main")
 
 
+def test_without_a_record_a_branch_shows_the_time_of_its_folder(tmp_path: Path) -> None:
+    # Other software made the branch, or its folder was copied: the time is no time of creation.
+    card = air_console(tmp_path).open("branches", **FLIGHTS, branch="audit").text
+    assert "Folder from" in card
+    assert "Created" not in card
+
+
 def test_a_branch_says_whose_net_change_stands_beside_the_rows_that_it_holds(
     tmp_path: Path,
 ) -> None:

@@ -154,6 +154,15 @@ def test_a_rule_protects_the_branches_it_matches(bench: BranchBench) -> None:
     assert (dev.protection.branch, dev.protection.reason) == ("de*", "release")
 
 
+def test_only_the_ledger_records_when_a_branch_was_made(bench: BranchBench) -> None:
+    assert list_branches(bench.warehouse(), bench.identifier)[1].is_recorded
+    for path in Path(bench.file_io.root).rglob("branch-lineage/event-*"):
+        path.unlink()
+    dev = list_branches(bench.warehouse(), bench.identifier)[1]
+    assert dev.created_millis is not None
+    assert not dev.is_recorded
+
+
 def test_a_renamed_branch_keeps_owner_reason_and_fork(bench: BranchBench) -> None:
     bench.branch("fix", owner="ada", reason="Delays are off")
     bench.call("rename_branch", operation="new-name", branch="fix", to="delays")

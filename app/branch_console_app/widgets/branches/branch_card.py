@@ -218,7 +218,9 @@ def _branch_facts(item: BranchItem, versus: str) -> list[tuple[str, str]]:
         facts.append(("Base tag", code(item.base_tag)))
     # The folder of main is the folder of the table, and its time that of the last change in it.
     if item.created_millis is not None and item.name != MAIN_BRANCH:
-        facts.append(("Created", age(item.created_millis, now)))
+        # A copied or restored folder is younger than the branch.
+        label = "Created" if item.is_recorded else "Folder from"
+        facts.append((label, age(item.created_millis, now)))
     if item.owner:
         facts.append(("Owner", plain(item.owner)))
     if item.reason:

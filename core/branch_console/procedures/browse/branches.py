@@ -213,6 +213,7 @@ class BranchReader:
             health=Health.BROKEN,
             findings=(),
             created_millis=made.time_millis if made else state.created_millis,
+            is_recorded=made is not None,
             owner=made.owner if made else None,
             reason=made.reason if made else None,
             protection=protection_of(self.events, state.name),

@@ -170,6 +170,8 @@ class BranchItem:
 
     Attributes:
         figure: Rows of the head.
+        created_millis: When it was made; without a record of that, the time of its folder.
+        is_recorded: Whether the ledger says who made it, and when.
         protection: The rule of the ledger that protects it.
         branch_options: Options of its schema that name a branch, by key.
         quiet_since_millis: When it saw its last commit or operation, if that is thirty days ago.
@@ -184,6 +186,7 @@ class BranchItem:
     schema: TableSchema | None = None
     base_tag: str | None = None
     created_millis: int | None = None
+    is_recorded: bool = False
     owner: str | None = None
     reason: str | None = None
     fork: ForkView | None = None
