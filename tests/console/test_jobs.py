@@ -335,6 +335,17 @@ def test_a_long_reason_is_cut_and_leaves_the_buttons_in_view(tmp_path: Path) -> 
     assert whole.count("Diverted flights") == 35
 
 
+def test_a_receipt_names_the_rescue_branch_as_what_it_made_then(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    before, head = console.services.listed[1].branches["main"].snapshots[-2:]
+    console.services.receipts["9f2a"] = replace(
+        receipt("9f2a", before, head), rescue_branch="rescue-1"
+    )
+    page = console.open("receipt", db="air", table="flights", id="9f2a")
+    # The branch may have been released since.
+    assert "What was replaced went to rescue branch `rescue-1`." in page.text
+
+
 def test_a_receipt_offers_undo_only_where_it_would_run(tmp_path: Path) -> None:
     services = air_warehouse(settings(tmp_path))
     main = services.listed[1].branches["main"].snapshots

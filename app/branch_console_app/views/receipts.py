@@ -113,7 +113,7 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
         if not receipt.moves and not receipt.counts.snapshots_added:
             st.caption("No branch got another newest snapshot.")
         if receipt.rescue_branch:
-            st.markdown(f"What was replaced is kept on {code(receipt.rescue_branch)}.")
+            st.markdown(f"What was replaced went to rescue branch {code(receipt.rescue_branch)}.")
         pairs = count_pairs(receipt.counts)
         if pairs:
             st.markdown("**Counts**")
