@@ -23,7 +23,7 @@ from branch_console.diff.rows.row_figure import RowCounts
 from branch_console.diff.schema_diff import SchemaDiff
 from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.errors import NotFound, PaimonError
-from branch_console.format.catalog.catalog_version import CatalogVersion
+from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind
 from branch_console.format.followed_branch import DepartedBranch
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.receipt import Receipt
@@ -76,6 +76,7 @@ from branch_console_app.judged_heads import (
 )
 from branch_console_app.models.branches.head_checks import HeadCheck, MergedTable
 from branch_console_app.models.jobs.activity import Activity, activity_feed
+from branch_console_app.models.jobs.receipt_text import undone_operation
 from branch_console_app.models.maintenance.dry_runs import DryRun
 from branch_console_app.models.merge import merge_facts
 from branch_console_app.models.merge.fast_forward import commits_since
@@ -702,7 +703,18 @@ def feed(tables: Sequence[Identifier]) -> tuple[Activity, ...]:
     catalog: tuple[CatalogVersion, ...] = ()
     with suppress(PaimonError):
         catalog = catalog_events()
-    return activity_feed(table_events(*tables), catalog, jobs_if_answered())
+    undoes = {each.operation: _undone_by_version(each) for each in catalog if each.operation}
+    known = {undo: done for undo, done in undoes.items() if done is not None}
+    return activity_feed(table_events(*tables), catalog, jobs_if_answered(), known)
+
+
+def _undone_by_version(version: CatalogVersion) -> str | None:
+    """Return the operation that the undo of a version took back; None if that is not known."""
+    if version.kind is not VersionKind.UNDONE or version.operation is None:
+        return None
+    with suppress(PaimonError):
+        return undone_operation(receipt(version.operation))
+    return None
 
 
 def jobs_if_answered() -> tuple[JobView, ...]:

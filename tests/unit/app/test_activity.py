@@ -146,6 +146,29 @@ def test_a_merge_of_the_catalog_is_one_entry_with_its_tables() -> None:
     assert entry.sentence == "bo merged `spring` into `main` of the catalog"
 
 
+def test_an_undo_of_the_catalog_joins_the_merge_that_it_took_back() -> None:
+    merged = version(VersionKind.MERGED, "m", 1)
+    undone = replace(version(VersionKind.UNDONE, "u", 5), actor="bo")
+    (entry,) = activity_feed([], [merged, undone], undoes={"u": "m"})
+    assert entry.sentence == "ada merged `dev` into `main` of the catalog"
+    assert (entry.operation, entry.undo, entry.undone) == ("m", "u", "undone by bo")
+    assert (entry.time_millis, entry.people) == (5, ("ada", "bo"))
+    # One table of it: the merge stands, and the undo says what it belongs to.
+    part, whole = activity_feed([], [merged, undone], undoes={"u": "m-3"})
+    assert whole.undone is None
+    assert part.sentence == "bo undid a part of the merge of `dev` into `main` of the catalog"
+    # Nothing tells what was undone.
+    first, _ = activity_feed([], [merged, undone])
+    assert first.sentence == "bo undid an operation on `main` of the catalog"
+
+
+def version(kind: VersionKind, operation: str, at: int) -> CatalogVersion:
+    return CatalogVersion(
+        branch="main", number=at, kind=kind, operation=operation, time_millis=at, actor="ada",
+        parents=(VersionName(branch="main", number=at - 1), VersionName(branch="dev", number=3)),
+    )  # fmt: skip
+
+
 def test_a_job_is_told_only_where_no_ledger_tells_of_it() -> None:
     made = event("m", LineageKind.MERGED, 1, source_branch="dev")
     jobs = [

@@ -4,11 +4,12 @@ An operation and its undo are one entry. A job is an entry only if no ledger has
 by a statement, is still running, or failed.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final, assert_never
 
 from branch_console.errors import PaimonError
@@ -30,6 +31,8 @@ READING_JOBS: Final = frozenset(
 """Jobs that change no table: they leave the feed once they are done."""
 
 CATALOG: Final = "the catalog"
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 # A name of the console's own, with the id of the operation: its beginning tells it from others.
 _RESCUE_LENGTH: Final = 20
@@ -115,6 +118,7 @@ def activity_feed(
     tables: Sequence[TableEvents],
     catalog: Sequence[CatalogVersion] = (),
     jobs: Sequence[JobView] = (),
+    undoes: Mapping[str, str] = _NOTHING,
 ) -> tuple[Activity, ...]:
     """Return all entries, the newest first.
 
@@ -122,8 +126,9 @@ def activity_feed(
         tables: The ledgers.
         catalog: Versions of main and of branches of the catalog.
         jobs: Jobs of the warehouse.
+        undoes: The operation of the catalog that an undo took back, by the operation of the undo.
     """
-    whole = tuple(_of_catalog(catalog))
+    whole = tuple(_of_catalog(catalog, undoes))
     # A merge of the catalog is one entry; what it did to each table is told by its receipt.
     parts = tuple(f"{entry.operation}-" for entry in whole if entry.operation)
     found = [*whole]
@@ -331,12 +336,30 @@ def _deed(event: LineageEvent) -> str:
             assert_never(event.kind)
 
 
-def _of_catalog(versions: Sequence[CatalogVersion]) -> Iterator[Activity]:
+def _of_catalog(
+    versions: Sequence[CatalogVersion], undoes: Mapping[str, str]
+) -> Iterator[Activity]:
+    by_operation = {
+        each.operation: each
+        for each in versions
+        if each.operation and each.kind is not VersionKind.UNDONE
+    }
+    undos = {each.operation: each for each in versions if each.operation in undoes}
+    # An undo that was undone stands for itself, as does the operation that came back by it.
+    taken_back = {
+        done: undos[name]
+        for name, done in undoes.items()
+        if name in undos and done in by_operation and name not in undoes.values()
+    }
+    takers = {each.operation for each in taken_back.values()}
     for version in versions:
-        deed = _deed_of(version)
+        if version.operation in takers:
+            continue
+        deed = _deed_of(version, by_operation, undoes)
         if deed is None:
             continue
-        yield Activity(
+        undo = taken_back.get(version.operation or "")
+        entry = Activity(
             time_millis=version.time_millis,
             kind=ActivityKind.CATALOG,
             sentence=f"{plain(version.actor)} {deed} of {CATALOG}",
@@ -346,10 +369,30 @@ def _of_catalog(versions: Sequence[CatalogVersion]) -> Iterator[Activity]:
             has_receipt=True,
             reason=version.reason,
         )
+        if undo is None:
+            yield entry
+        else:
+            yield replace(
+                entry,
+                time_millis=max(entry.time_millis, undo.time_millis),
+                people=tuple(dict.fromkeys((*entry.people, undo.actor))),
+                undo=undo.operation,
+                undone=f"undone by {plain(undo.actor)}",
+            )
 
 
-def _deed_of(version: CatalogVersion) -> str | None:
-    """Say what made a version; None if no person asked for it."""
+def _deed_of(
+    version: CatalogVersion,
+    by_operation: Mapping[str, CatalogVersion],
+    undoes: Mapping[str, str],
+) -> str | None:
+    """Say what made a version; None if no person asked for it.
+
+    Args:
+        version: The version.
+        by_operation: The versions that an undo may have taken back, or a part of them.
+        undoes: The operation that an undo took back, by the operation of the undo.
+    """
     branch = code(version.branch)
     match version.kind:
         case VersionKind.SIGHTED | VersionKind.VOID | VersionKind.TURNED_BACK:
@@ -359,14 +402,27 @@ def _deed_of(version: CatalogVersion) -> str | None:
         case VersionKind.CHANGED:
             return f"changed branch {branch}"
         case VersionKind.MERGED:
-            came = [each.branch for each in version.parents if each.branch != version.branch]
-            return f"merged {code(came[0]) if came else 'a branch'} into {branch}"
+            return f"merged {_merged_from(version)} into {branch}"
         case VersionKind.UNDONE:
-            return f"undid an operation on {branch}"
+            part = undoes.get(version.operation or "", "")
+            merged = (
+                each
+                for name, each in by_operation.items()
+                if each.kind is VersionKind.MERGED and part.startswith(f"{name}-")
+            )
+            merge = next(merged, None)
+            if merge is None:
+                return f"undid an operation on {branch}"
+            return f"undid a part of the merge of {_merged_from(merge)} into {branch}"
         case VersionKind.DROPPED:
             return f"dropped branch {branch}"
         case _:
             assert_never(version.kind)
+
+
+def _merged_from(version: CatalogVersion) -> str:
+    came = [each.branch for each in version.parents if each.branch != version.branch]
+    return code(came[0]) if came else "a branch"
 
 
 def _of_jobs(jobs: Sequence[JobView], texts: set[str]) -> Iterator[Activity]:
