@@ -46,7 +46,7 @@ def test_a_branch_over_many_tables_is_seen_settled_merged_undone_and_merged_agai
     before, airlines = story.tables(), story.head_id(f"{air}.airlines")
     assert airlines is not None
     seen = visit(console).turn_to("catalog", ca_b=BRANCH)
-    seen.sees("Changes 7 objects that main does not have yet")
+    seen.sees("Changes 7 databases or tables")
     for words in ("→ renamed", "+ new", "~ changed", "dropped"):
         seen.sees(words)
     seen.assert_fits()

@@ -87,7 +87,7 @@ def test_objects_stand_by_branch_with_changed_ones_first(
         ":gray[same]",
     ):
         assert words in page.text, words
-    assert "Changes 4 objects that main does not have yet; main changed none since." in page.text
+    assert "Changes 4 databases or tables; main has changed none since." in page.text
     assert page.has_button("review-merge")
 
 
@@ -111,7 +111,7 @@ def test_main_moving_on_is_told_as_behind(run: CatalogBench, opened: Callable[..
     clean(run)
     run("ALTER DATABASE air SET DBPROPERTIES ('comment' = 'flights')")
     page = opened()
-    assert "main changed 1 object that this branch does not have yet." in page.text
+    assert "main has changed 1 since." in page.text
     assert "4 ahead, 1 behind" in page.text
 
 

@@ -165,7 +165,7 @@ def by_hand(conflicts: pa.Table) -> int:
 
 
 def settlement_words(conflicts: pa.Table) -> str:
-    """Say how conflicts are settled: `21,295 take the source, 1 by hand`; blank if none is.
+    """Say how conflicts are settled: `21,295 take the source, 1 decided by hand`; blank if none is.
 
     Args:
         conflicts: Columns of `row_conflict_schema`, open ones too.
@@ -184,7 +184,7 @@ def settlement_words(conflicts: pa.Table) -> str:
     order = (*(each for each in _SIDES if each in counts), *sorted(counts.keys() - _SIDES.keys()))
     parts = [_taken_words(take, counts[take]) for take in order]
     if chosen:
-        parts.append(f"{chosen:,} by hand")
+        parts.append(f"{chosen:,} decided by hand")
     return ", ".join(parts)
 
 

@@ -140,7 +140,7 @@ def test_how_conflicts_are_settled_is_said_by_side_and_what_a_person_set_by_hand
     assert settlement_words(every) == "all take the source"
     chosen = choice(every.to_pylist()[0], "value", value="99")
     mixed = settled(f"tables: {{db.t: {{take: theirs, choices: [{chosen}]}}}}").conflicts
-    assert settlement_words(mixed) == f"{every.num_rows - 1} take the source, 1 by hand"
+    assert settlement_words(mixed) == f"{every.num_rows - 1} take the source, 1 decided by hand"
     assert (by_hand(mixed), by_hand(every)) == (1, 0)
     assert settlement_words(settled("").conflicts) == ""
 
@@ -151,7 +151,7 @@ def test_a_choice_is_one_whatever_the_person_is_called(name: str) -> None:
     chosen = choice(every.to_pylist()[0], "ours", by=name)
     mixed = settled(f"tables: {{db.t: {{take: theirs, choices: [{chosen}]}}}}").conflicts
     assert by_hand(mixed) == 1
-    assert settlement_words(mixed) == f"{every.num_rows - 1} take the source, 1 by hand"
+    assert settlement_words(mixed) == f"{every.num_rows - 1} take the source, 1 decided by hand"
     outdated = choice(every.to_pylist()[0], "ours", by=name, theirs="14")
     left = settled(f"tables: {{db.t: {{take: theirs, choices: [{outdated}]}}}}").conflicts
     assert by_hand(left) == 0

@@ -17,6 +17,8 @@ from branch_console.diff.rows.row_diff import (
 )
 from branch_console.diff.rows.row_diff_index import RowDiffIndex, RowFilter
 from branch_console.diff.rows.row_kind import RowKind
+from branch_console.format.data_types import AtomicType, DataType, TypeRoot
+from branch_console.format.table_schema import TableSchema
 from branch_console_app.models.parts.query_answer import to_csv
 from branch_console_app.models.parts.wording import MINUS, count, visible
 
@@ -27,6 +29,10 @@ _LONGEST: Final = 200
 _QUOTED: Final = frozenset({"", NULL, '""'})
 """Texts that would be taken for no value, or for an empty text."""
 _WIDE: Final = 8
+_NUMBERS: Final = frozenset(
+    {TypeRoot.DECIMAL, TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT,
+     TypeRoot.FLOAT, TypeRoot.DOUBLE}
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,3 +153,19 @@ def csv_of(tables: Iterable[pa.Table], found: RowDiffIndex) -> Iterator[bytes]:
         data = to_csv(rows)
         yield data if is_first else data.partition(b"\n")[2]
         is_first = False
+
+
+def condition_example(schema: TableSchema) -> str:
+    """Return a condition on rows that this table could be asked for: `dep_delay > 60`."""
+    named = [field for field in schema.fields if field.name.isidentifier()]
+    values = [field for field in named if field.name not in schema.primary_keys]
+    numbers = (field for field in values if _is_number(field.type))
+    number = next(numbers, None)
+    if number is not None:
+        return f"{number.name} > 60"
+    first = next(iter([*values, *named]), None)
+    return "" if first is None else f"{first.name} is not null"
+
+
+def _is_number(kind: DataType) -> bool:
+    return isinstance(kind, AtomicType) and kind.root in _NUMBERS

@@ -421,13 +421,13 @@ _OPTIONS: Final[Mapping[Take, SettleOption]] = {
     Take.SCOPE_PARTITION: SettleOption(
         label="check added rows by partition",
         view={"scope": "partition"},
-        cost="Insert scope `partition`: rows that {target} added to partitions that {source} did "
-        "not change are left as they are.",
+        cost="Keeps rows as they are that {target} added to partitions that {source} did not "
+        "change (insert scope `partition`).",
     ),
     Take.ISOLATION_SNAPSHOT: SettleOption(
         label="keep added rows as they are",
         view={"isolation": "snapshot"},
-        cost="Isolation `snapshot`: {added} after {source} branched off stay as they are.",
+        cost="Keeps {added} as they are (isolation `snapshot`).",
     ),
 }
 

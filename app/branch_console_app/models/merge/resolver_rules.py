@@ -94,6 +94,11 @@ class RuleEffect:
     opens: int
     overturns: int
 
+    @property
+    def does_anything(self) -> bool:
+        """Whether any conflict is settled otherwise than before."""
+        return bool(self.settles or self.changes or self.opens)
+
 
 def effect_of(before: pa.Table, after: pa.Table) -> RuleEffect:
     """Compare conflicts as one draft and another settle them, both in one order."""

@@ -242,6 +242,7 @@ def _show_fork(fork: ForkView) -> None:
 def _show_actions(item: BranchItem, identifier: Identifier, place: Location) -> None:
     """Draw the next step, the comparison, and a menu of all the rest."""
     target, is_main = place.at_branch(item.name), item.name == MAIN_BRANCH
+    has_changes = item.versus is None or item.versus.ahead != 0
     with st.container(horizontal=True, gap="small", key="branch-commands"):
         if is_main:
             offer(
@@ -250,8 +251,9 @@ def _show_actions(item: BranchItem, identifier: Identifier, place: Location) -> 
             )  # fmt: skip
         elif item.head is not None:
             st.button(
-                "Review merge", type="primary", icon=":material/merge:", key="review-merge",
-                on_click=_review_merge, args=(target,),
+                "Review merge", icon=":material/merge:", key="review-merge",
+                type="primary" if has_changes else "secondary", on_click=_review_merge,
+                args=(target,),
             )  # fmt: skip
         if item.head is not None:
             st.button(

@@ -31,6 +31,8 @@ def tables_words(item: CatalogBranchItem) -> str:
         parts.append(f"{count(item.not_made)} not made yet")
     if item.lost:
         parts.append(f"{count(item.lost)} lost")
+    if item.made == item.tables and len(parts) == 1:
+        return count(item.tables)
     return f"{plural(item.tables, 'table')}: {', '.join(parts)}"
 
 
@@ -41,11 +43,10 @@ def standing_sentence(branch: CatalogBranchStanding) -> str:
     if not branch.ahead:
         here = "Main has every change of this branch"
     else:
-        here = f"Changes {plural(branch.ahead, 'object')} that main does not have yet"
+        here = f"Changes {plural(branch.ahead, 'database or table', 'databases or tables')}"
     if not branch.behind:
-        return f"{here}; main changed none since."
-    there = f"main changed {plural(branch.behind, 'object')} that this branch does not have yet"
-    return f"{here}; {there}."
+        return f"{here}; main has changed none since."
+    return f"{here}; main has changed {count(branch.behind)} since."
 
 
 def show_catalog_card(

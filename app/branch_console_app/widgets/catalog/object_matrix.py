@@ -44,7 +44,7 @@ _QUIET = {
     ObjectStanding.ABSENT: rows.NOTHING,
 }
 _LEGEND = (
-    "outside: the branch does not hold it and reads it as main has it",
+    "outside: not on the branch, read from main",
     "\N{EN DASH}: the branch does not know it",
     "↓: main changed it since",
 )

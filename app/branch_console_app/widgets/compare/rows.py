@@ -9,6 +9,7 @@ from branch_console.diff.rows.row_kind import RowKind
 from branch_console.diff.state_diff import StateDiff
 from branch_console.errors import InvalidInput
 from branch_console.format.identifier import Identifier
+from branch_console.format.table_schema import TableSchema
 from branch_console.jobs.kept_diffs import KeptDiff
 from branch_console_app import reads
 from branch_console_app.charts.palette import ColourRole, faint
@@ -16,6 +17,7 @@ from branch_console_app.models.compare.rows import (
     MARKS,
     RowLine,
     changed_words,
+    condition_example,
     csv_of,
     is_wide,
     row_lines,
@@ -44,7 +46,7 @@ def show_rows(identifier: Identifier, diff: StateDiff) -> None:
     with guarded("The rows cannot be shown."):
         found = reads.row_diff(identifier, diff)
         if found is not None:
-            _show_found(found)
+            _show_found(found, diff.after.schema)
             return
         _show_job(identifier, diff)
 
@@ -74,9 +76,9 @@ def _has_keys(diff: StateDiff) -> bool:
     return bool(diff.after.schema.primary_keys)
 
 
-def _show_found(kept: KeptDiff) -> None:
+def _show_found(kept: KeptDiff, schema: TableSchema) -> None:
     found = kept.index
-    wanted, only_changed = _filters(found)
+    wanted, only_changed = _filters(found, schema)
     try:
         number = kept.count(wanted)
     except InvalidInput as error:
@@ -126,7 +128,7 @@ def _sentences(found: RowDiffIndex) -> list[str]:
     return [str(each) for each in left_out] if isinstance(left_out, list) else []
 
 
-def _filters(found: RowDiffIndex) -> tuple[RowFilter, bool]:
+def _filters(found: RowDiffIndex, schema: TableSchema) -> tuple[RowFilter, bool]:
     with st.container(
         horizontal=True, gap="small", vertical_alignment="center", key="filters-rows"
     ):
@@ -148,10 +150,11 @@ def _filters(found: RowDiffIndex) -> tuple[RowFilter, bool]:
                 bind="query-params",
             )  # fmt: skip
         where = st.text_input(
-            "Condition", key="cmp_where", bind="query-params", placeholder="delay > 60",
-            label_visibility="collapsed", width=260, icon=":material/filter_alt:",
-            help="Rows of which it holds on either side: comparisons of columns with values, `in`, "
-            "`is null`, `and`, `or`, `not`, brackets",
+            "Condition", key="cmp_where", bind="query-params",
+            placeholder=condition_example(schema), label_visibility="collapsed", width=260,
+            icon=":material/filter_alt:",
+            help="Rows of which it holds on either side: comparisons of columns with values, "
+            "`in`, `is null`, `and`, `or`, `not`, brackets",
         )  # fmt: skip
     chosen = None if kind == "all" else RowKind(kind or "added")
     return RowFilter(kind=chosen, column=column, where=where.strip() or None), only

@@ -28,7 +28,7 @@ _PER_PAGE = 25
 _OPEN = "cm_open"
 _OBJECT = Column(label="Database or table", weight=2.0)
 _VERDICT = Column(label="Verdict", weight=1.6)
-_WHAT = Column(label="What becomes of it", weight=4.5)
+_WHAT = Column(label="Change", weight=4.5)
 _CELLS = Column(label="Merge rule", weight=1.3)
 _COLUMNS = (_OBJECT, _VERDICT, _WHAT, _CELLS)
 _BADGES = {

@@ -305,10 +305,10 @@ def _show_all_conflicts(page: MergePage) -> None:
 
 
 def _show_settled(settled: SettledByOptions, plan: Plan) -> None:
-    """Say what settled the conflicts; its effect and the way back are in the header, in view."""
+    """Say what settled the conflicts, and its effect: the header may have other words by now."""
     them = "the conflict" if settled.number == 1 else f"the {count(settled.number)} conflicts"
     options = listed([code(each) for each in settled.view])
-    st.markdown(f"Option {options} of this merge settles {them}, as said above.")
+    st.markdown(f"Option {options} of this merge settles {them}. {settled.said}")
     _show_rows_of_source(plan)
 
 

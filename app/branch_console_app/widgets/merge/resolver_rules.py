@@ -292,7 +292,7 @@ def _show_form(resolver: Resolver) -> None:
         st.markdown(_effect_words(effect))
     st.button(
         "Apply rule", icon=":material/rule:", key="rule-keep", on_click=resolver.keep,
-        args=(wanted,), type="primary",
+        args=(wanted,), type="primary" if effect.does_anything else "secondary",
     )  # fmt: skip
 
 
