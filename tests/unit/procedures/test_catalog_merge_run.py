@@ -114,6 +114,14 @@ def test_a_merge_is_one_version_one_receipt_and_one_snapshot_a_table(bench: Cata
     assert ends(bench) == []
 
 
+def test_a_merge_says_that_main_was_noted_in_a_version_of_its_own(bench: CatalogBench) -> None:
+    bench.run("CREATE TABLE air.later (later INT)")
+    receipt = bench.run(MERGE)
+    assert str(newest(bench).name) == "main@3"
+    assert receipt.notes[0] == "'dev' was merged into 'main': main@3."
+    assert "main@2 notes how main had changed since main@1." in receipt.notes
+
+
 def test_a_second_merge_writes_nothing(made: CatalogWarehouse, bench: CatalogBench) -> None:
     bench.run(MERGE)
     before = made.files()

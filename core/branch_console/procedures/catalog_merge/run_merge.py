@@ -357,6 +357,11 @@ class _Run:
         noted = note_main(
             self._warehouse, planned.main, operation=call.operation_id, actor=call.actor
         )
+        if noted.version != planned.main.version and planned.main.version.number:
+            # Without it, a merge seems to have made two versions.
+            self._notes.append(
+                f"{noted.version} notes how main had changed since {planned.main.version}."
+            )
         name, versions = str(noted.version), plan.versions
         versions = (
             replace(versions, ours=name)
