@@ -48,7 +48,7 @@ def test_a_branch_is_found_judged_settled_in_three_ways_merged_undone_and_merged
     seen.page.wait_for_url("**/branches?**")
     seen.settle().link("backfill-2013-12").click()
     seen.asks(branch="backfill-2013-12")
-    seen.sees("1 commit ahead of main, missing 1.")
+    seen.sees("1 commit ahead of main, 1 behind.")
     branch = seen.page.url
     seen.page.get_by_role("button", name="Compare", exact=True).click()
     seen.page.wait_for_url("**/compare?**")

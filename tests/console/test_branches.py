@@ -52,14 +52,14 @@ def test_the_chart_says_its_finding(tmp_path: Path) -> None:
 def test_the_inspector_tells_of_the_branch_in_the_address(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("branches", **FLIGHTS, branch="fix-delays")
     assert "Delays of UA are off by an hour" in page.text
-    assert "3 commits ahead of `main`, missing 3." in page.text
+    assert "3 commits ahead of `main`, 3 behind." in page.text
     assert "`main` at snapshot 9" in page.text
     assert "Snapshot 9 stands on both branches\\." in page.text
 
 
 def test_the_card_has_one_primary_button_one_more_and_a_menu(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("branches", **FLIGHTS, branch="backfill")
-    assert "2 commits ahead of `main`, missing none." in page.text
+    assert "2 commits ahead of `main`, none behind." in page.text
     kinds = {button.key: button.proto.type for button in page.at.button}
     assert [key for key, kind in kinds.items() if kind == "primary"] == ["review-merge"]
     assert kinds["compare-branch"] == "secondary"

@@ -120,9 +120,9 @@ def standing_sentence(track: Track, versus: str) -> str:
         case LaneState.EMPTY:
             return "No commit yet."
         case LaneState.AHEAD:
-            return f"{plural(ahead, 'commit')} ahead of {other}, missing none."
+            return f"{plural(ahead, 'commit')} ahead of {other}, none behind."
         case LaneState.DIVERGED:
-            return f"{plural(ahead, 'commit')} ahead of {other}, missing {count(behind)}."
+            return f"{plural(ahead, 'commit')} ahead of {other}, {count(behind)} behind."
         case LaneState.BEHIND:
             return f"{plural(behind, 'commit')} behind {other}, with none of its own."
         case LaneState.EVEN:
@@ -130,7 +130,7 @@ def standing_sentence(track: Track, versus: str) -> str:
         case LaneState.MAIN | LaneState.UNRELATED:
             if track.ahead is None or track.behind is None:
                 return f"It shares no snapshot with {other}."
-            return f"{plural(ahead, 'commit')} ahead of {other}, missing {count(behind)}."
+            return f"{plural(ahead, 'commit')} ahead of {other}, {count(behind)} behind."
         case _:
             assert_never(track.state)
 
