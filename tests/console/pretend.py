@@ -211,6 +211,7 @@ class PretendServices:
     merges: dict[str, Plan] = field(default_factory=dict)
     merges_with: dict[str, Plan] = field(default_factory=dict)
     conflicts: pa.Table | None = None
+    conflicts_of_plans: dict[str, pa.Table] = field(default_factory=dict)
     staged: StagedFigures | None = None
     discarded: list[str] = field(default_factory=list)
     draft: PolicyDraft = field(default_factory=lambda: PolicyDraft(id="d"))
@@ -490,7 +491,7 @@ class PretendServices:
         )
 
     def row_conflicts(self, table: Identifier, plan_id: str) -> pa.Table | None:
-        return self.conflicts
+        return self.conflicts_of_plans.get(plan_id, self.conflicts)
 
     def staged_figures(self, table: Identifier, plan_id: str) -> StagedFigures | None:
         return self.staged

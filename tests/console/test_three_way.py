@@ -5,6 +5,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from branch_console.diff.three_way import ThreeWay
@@ -543,20 +544,14 @@ def _checks(console: Console, **view: str) -> set[str]:
     return {each for each in (*names, *others) if each in text}
 
 
-def test_a_merge_that_is_done_has_the_checks_that_it_had_before(tmp_path: Path) -> None:
-    console = planned(air_console(tmp_path), MergeVerdict.CLEAN)
+def _merged(console: Console, *, plan_id: str = "5f0c7a", **receipt_parts: Any) -> str:
+    """Merge fix-delays, with the plan that it has now still known; return the operation."""
     services = console.services
-    before = _checks(console)
-    assert {"Conflicts:", "Dry run:", "Merge base:", "on both sides"} <= before
     console.open("merge", **DIALOG).choose(*PUBLISH).click("run-merge_branch")
     (merge,) = services.sent
     done, main = merge.operation_id, services.listed[1].branches["main"].snapshots
-    finding = {
-        "rule": "code", "severity": "block", "asked": "code not null", "verdict": "pass",
-        "said": "Passes.", "examples": [], "partitions": [],
-    }  # fmt: skip
     services.receipts[done] = replace(
-        receipt(done, main[-2], main[-1]), gate={"verdict": "pass", "findings": [finding]}
+        receipt(done, main[-2], main[-1]), plan_id=plan_id, **receipt_parts
     )
     services.known_jobs[done] = replace(
         services.known_jobs[done], state=JobState.DONE, receipt_id=done
@@ -565,11 +560,45 @@ def test_a_merge_that_is_done_has_the_checks_that_it_had_before(tmp_path: Path) 
     assert isinstance(plan, ThreeWayPlan)
     services.merged_plans[done] = plan
     planned(console, MergeVerdict.UP_TO_DATE)
+    return done
+
+
+def test_a_merge_that_is_done_has_the_checks_that_it_had_before(tmp_path: Path) -> None:
+    console = planned(air_console(tmp_path), MergeVerdict.CLEAN)
+    before = _checks(console)
+    assert {"Conflicts:", "Dry run:", "Merge base:", "on both sides"} <= before
+    finding = {
+        "rule": "code", "severity": "block", "asked": "code not null", "verdict": "pass",
+        "said": "Passes.", "examples": [], "partitions": [],
+    }  # fmt: skip
+    done = _merged(console, gate={"verdict": "pass", "findings": [finding]})
     view = {"merged": f"fix-delays-main:{done}"}
     assert _checks(console, **view) == before | {"Quality rules:"}
     text = bare(console.open("merge", **FIX, tab="checks", **view).text)
+    assert "Conflicts: none." in text
     assert "Quality rules: 1 of 1 rule passed on the result, before it was merged." in text
     assert "Dry run: not done; the merge built and checked its result itself." in text
-    # What is not known any more is left out, and not made up.
-    services.merged_plans.clear()
+
+
+def test_a_done_merge_leaves_out_checks_that_are_not_known(tmp_path: Path) -> None:
+    console = planned(air_console(tmp_path), MergeVerdict.CLEAN)
+    view = {"merged": f"fix-delays-main:{_merged(console)}"}
+    console.services.merged_plans.clear()
     assert "Dry run:" not in _checks(console, **view)
+
+
+def test_a_done_merge_counts_the_conflicts_of_the_plan_that_ran(tmp_path: Path) -> None:
+    compared = PlanCost(files_added=2, records_added=20, buckets_to_compare=1, is_of_rows=True)
+    console = planned(air_console(tmp_path), MergeVerdict.CLEAN)
+    done = _merged(console, plan_id="made-again")
+    plan = console.services.merged_plans[done]
+    console.services.merged_plans[done] = replace(plan, cost=compared)
+    view = {"merged": f"fix-delays-main:{done}"}
+    # Nobody knows the conflicts: the merge had to compare rows, and may have settled some.
+    found = _checks(console, **view)
+    assert "Row comparison:" in found
+    assert "Conflicts:" not in found
+    # The run planned again: what it found is under the plan of the receipt.
+    console.services.conflicts_of_plans["made-again"] = pa.table({"take": ["theirs"] * 3})
+    text = bare(console.open("merge", **FIX, tab="checks", **view).text)
+    assert "Conflicts: 3 conflicts, all settled." in text

@@ -172,12 +172,12 @@ def checks_of_draft(
 def _checks_of_done(merge: MergeAttempt, plan: Plan, facts: MergeFacts) -> Iterator[Check]:
     """Yield the same conditions of a merge that is done, as they were when it was published."""
     if merge.merged is not None:
-        number = merge.conflicts or 0
-        settled = f"{plural(number, 'conflict')}, all settled." if number > 1 else "1, settled."
-        yield Check(
-            standing=CheckState.PASSES, name="Conflicts", text=settled if number else "none."
-        )
-        if merge.conflicts is not None or RowsOfMerge.of_plan(plan).is_needed:
+        number, is_compared = merge.conflicts or 0, RowsOfMerge.of_plan(plan).is_needed
+        if merge.conflicts is not None or not is_compared:
+            settled = f"{plural(number, 'conflict')}, all settled." if number > 1 else "1, settled."
+            text = settled if number else "none."
+            yield Check(standing=CheckState.PASSES, name="Conflicts", text=text)
+        if merge.conflicts is not None or is_compared:
             text = "done for the commits that were merged."
             yield Check(standing=CheckState.PASSES, name="Row comparison", text=text)
     yield from _rules_of_done(merge)

@@ -62,13 +62,14 @@ def merge_of_draft(identifier: Identifier, source: str, target: str) -> MergeAtt
         undone=undone,
         receipt=receipt,
         merged=None if undone is not None else reads.merged_plan(table, job.receipt_id),
-        conflicts=_settled_rows(table, plan_id),
-        tried_millis=_tried(identifier, source, target, plan_id),
+        # A run that planned again keeps what it found under the plan that it carried out.
+        conflicts=_settled_rows(table, receipt.plan_id),
+        tried_millis=_tried(identifier, source, target, receipt.plan_id),
     )
 
 
 def _settled_rows(table: Identifier, plan_id: str) -> int | None:
-    """Return how many conflicts of rows a merge that is done had; None if none were sought."""
+    """Return how many conflicts of rows a merge that is done had; None if none are on record."""
     try:
         found = reads.row_conflicts(table, plan_id)
     except PaimonError:
