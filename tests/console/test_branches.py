@@ -132,7 +132,7 @@ def test_a_broken_branch_is_a_card_with_its_ways_out_and_the_others_stay(tmp_pat
     assert "✕ cannot be read" in other.text
 
 
-def test_the_drop_of_a_branch_that_blocks_expiry_begins_with_what_ends_that(
+def test_the_drop_of_a_branch_that_blocks_expiry_keeps_its_files_and_says_what_ends_that(
     tmp_path: Path,
 ) -> None:
     console = air_console(tmp_path)
@@ -142,9 +142,11 @@ def test_the_drop_of_a_branch_that_blocks_expiry_begins_with_what_ends_that(
     assert "expiry of the table is blocked until this one is restored, or dropped" in page.text
     dialog = page.click("do-drop-branch")
     (choice,) = (each for each in dialog.at.radio if each.key == "do-files")
-    assert choice.value == DroppedFiles.LATER
-    assert "Expiry stays blocked until the rescue branch is released." in choice.proto.captions
-    # A branch that can be read keeps its files, as before.
+    assert choice.value == DroppedFiles.STAY
+    captions = choice.proto.captions
+    assert captions[0] == "Expiry stays blocked until the rescue branch is released."
+    assert captions[1].startswith("Expiry works again after this period.")
+    # One that can be read blocks nothing, so there is nothing to say about expiry.
     other = console.open("branches", **FLIGHTS, branch="fix-delays", do="drop-branch")
     (choice,) = (each for each in other.at.radio if each.key == "do-files")
     assert choice.value == DroppedFiles.STAY

@@ -20,7 +20,6 @@ from branch_console.operations.branch_requests import (
 )
 from branch_console.operations.request import Request
 from branch_console.procedures.browse.page_values import BranchItem
-from branch_console.procedures.call.permissions import Role
 from branch_console_app import reads, state
 from branch_console_app.models.branches.broken_branches import FATES_OF_BROKEN, blocks_expiry
 from branch_console_app.models.branches.start_labels import snapshot_label, start_tag_label
@@ -37,7 +36,7 @@ from branch_console_app.models.parts.actions import (
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code, plain
 from branch_console_app.widgets.parts.act_here import act_here
-from branch_console_app.widgets.parts.confirm import lacks_role, reason_field
+from branch_console_app.widgets.parts.confirm import reason_field
 from branch_console_app.widgets.parts.dialogs import Dialogs
 from branch_console_app.widgets.parts.preview import show_command, show_unfilled
 
@@ -167,13 +166,12 @@ class BranchDialogs:
     def drop(self, _: str | None) -> None:
         """Draw the consequences of a drop: its files stay, or leave with it."""
         fates = list(DroppedFiles)
-        # A rescue branch that cannot be read blocks expiry as this branch does.
+        # A rescue branch that cannot be read blocks expiry as this branch does. It is the first
+        # choice all the same: what is lost can come back from a copy, what is removed cannot.
         error = self._items[self._branch].error
         is_broken = error is not None and blocks_expiry(error)
-        is_freed = is_broken and lacks_role(Role.OPERATOR) is None
-        first = DroppedFiles.LATER if is_freed else DroppedFiles.STAY
         chosen = st.radio(
-            "Files that only this branch needs", fates, index=fates.index(first), key="do-files",
+            "Files that only this branch needs", fates, index=0, key="do-files",
             captions=[FATES_OF_BROKEN[each] for each in fates] if is_broken else None,
         )  # fmt: skip
         fate = DroppedFiles(chosen)
