@@ -16,6 +16,7 @@ from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.data_types import AtomicType, DataType, TypeRoot
 from branch_console.format.options import PARTITION_DEFAULT_NAME, PARTITION_LEGACY_NAME
 from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.java_floats import java_float
 
 _ESCAPED: Final = frozenset("\"#%'*/:=?\\{}[]^\x7f") | {chr(code) for code in range(32)}
 # Python counts these as white space, Java does not.
@@ -132,9 +133,9 @@ def value_text(value: Any, data_type: DataType, *, is_legacy: bool, zone: tzinfo
         case AtomicType(root=TypeRoot.DECIMAL, scale=scale):
             return format(Decimal(value), f".{scale or 0}f")
         case AtomicType(root=TypeRoot.FLOAT):
-            return _java_float(np.float32(value))
+            return java_float(np.float32(value))
         case AtomicType(root=TypeRoot.DOUBLE):
-            return _java_float(np.float64(value))
+            return java_float(np.float64(value))
         case AtomicType(root=TypeRoot.DATE):
             # The legacy name is Java's text of the value inside: days since 1970.
             return str(value.toordinal() - _EPOCH_DAY) if is_legacy else value.isoformat()
@@ -156,21 +157,6 @@ def value_text(value: Any, data_type: DataType, *, is_legacy: bool, zone: tzinfo
             return bytes(value).decode("utf-8", "replace")
         case _:
             return str(value)
-
-
-def _java_float(value: np.floating[Any]) -> str:
-    """The shortest digits that give the value back, in Java's layout: 1.0, 1.0E10, 1.0E-5."""
-    if np.isnan(value):
-        return "NaN"
-    if np.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return str(np.format_float_positional(value, trim="0"))
-    mantissa, exponent = np.format_float_scientific(value, trim="0").split("e")
-    if mantissa.endswith(".0") and len(mantissa.lstrip("-")) == 3:
-        # Java writes two digits at least, and of those the nearest: 4.9E-324, not 5.0E-324.
-        mantissa, exponent = f"{float(value):.1e}".split("e")
-    return f"{mantissa}E{int(exponent)}"
 
 
 def _wall_clock(value: Any, data_type: AtomicType, zone: tzinfo) -> tuple[datetime, int]:

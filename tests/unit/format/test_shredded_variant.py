@@ -200,6 +200,11 @@ def test_values_that_json_lacks_are_texts() -> None:
         (pa.timestamp("us", "UTC"), 0, '"1970-01-01 00:00:00.000000+00:00"'),
         (pa.binary(), b"\x01\xff", '"Af8="'),
         (pa.float32(), 0.1, "0.1"),
+        (pa.float32(), 1e10, "1.0E10"),
+        (pa.float64(), 1e16, "1.0E16"),
+        (pa.float64(), 1e-5, "1.0E-5"),
+        (pa.float64(), 123456.75, "123456.75"),
+        (pa.float64(), float("-inf"), '"-Infinity"'),
         (pa.decimal128(38, 2), Decimal("-12.50"), "-12.5"),
         (pa.decimal128(38, 0), Decimal(10**37), str(10**37)),
         (pa.string(), "é", '"é"'),
@@ -217,7 +222,9 @@ def test_a_variant_that_cannot_be_read_is_shown_as_its_bytes() -> None:
     assert variant_texts(broken).to_pylist() == ["value 0x0205, metadata 0x010000"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "NaN", "'a'", "[" * 200 + "]" * 200, "[" * 9999])
+@pytest.mark.parametrize(
+    "text", ["", "{", "NaN", "1e400", "[-1E999]", "'a'", "[" * 200 + "]" * 200, "[" * 9999]
+)
 def test_what_is_no_json_becomes_no_variant(text: str) -> None:
     with pytest.raises(ValueError, match=r"JSON|nests|Expecting|delimiter"):
         parse_variants(pa.array([text]))

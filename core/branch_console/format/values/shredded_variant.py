@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
+from math import isfinite
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from branch_console.format.bounds import MOST_VARIANT_NESTING
 from branch_console.format.data_types import AtomicType, TypeRoot
 from branch_console.format.values.arrow_types import VARIANT_MARK, to_arrow
 from branch_console.format.values.fine_times import as_numbers
+from branch_console.format.values.java_floats import java_float
 
 _METADATA: Final = "metadata"
 _VALUE: Final = "value"
@@ -111,7 +113,8 @@ def parse_variants(texts: pa.Array) -> pa.Array:
     """Return values of VARIANT from JSON.
 
     Raises:
-        ValueError: A text is no JSON, or nests deeper than a VARIANT may.
+        ValueError: A text is no JSON, nests deeper than a VARIANT may, or has a number that is too
+            large for a double.
     """
     values, names_of = [], []
     for text in texts.to_pylist():
@@ -393,7 +396,7 @@ def _primitive_text(value: bytes, at: int, kind: int) -> str:
         case 3 | 4 | 5 | 6:
             return str(_int(value, at, 1 << kind - 3))
         case 7:
-            return json.dumps(struct.unpack_from("<d", value, at)[0])
+            return _float_text(np.float64(struct.unpack_from("<d", value, at)[0]))
         case 8 | 9 | 10:
             return _decimal_text(_int(value, at + 1, 1 << kind - 6), value[at])
         case 11:
@@ -402,7 +405,7 @@ def _primitive_text(value: bytes, at: int, kind: int) -> str:
             time = str(np.datetime64(_int(value, at, 8), "us" if kind < 18 else "ns"))
             return _json(time.replace("T", " ") + ("+00:00" if kind in (12, 18) else ""))
         case 14:
-            return str(np.float32(struct.unpack_from("<f", value, at)[0]))
+            return _float_text(np.float32(struct.unpack_from("<f", value, at)[0]))
         case 15 | 16:
             content = _cut(value, at + 4, _read_numbers(value, at, 4, 1)[0])
             return _json(content.decode() if kind == _TEXT else b64encode(content).decode())
@@ -412,6 +415,11 @@ def _primitive_text(value: bytes, at: int, kind: int) -> str:
             return _json(_uuid(_cut(value, at, 16).hex()))
         case _:
             raise ValueError(f"a VARIANT has a value of the unknown kind {kind}")
+
+
+def _float_text(value: np.floating[Any]) -> str:
+    text = java_float(value)
+    return text if isfinite(value) else _json(text)
 
 
 def _uuid(digits: str) -> str:
@@ -481,7 +489,10 @@ def _fraction(text: str) -> bytes:
     _, digits, exponent = number.as_tuple()
     scale = -exponent if isinstance(exponent, int) else 0
     if "e" in text.lower() or scale < 0 or max(len(digits), scale) > _DECIMALS[-1][2]:
-        return _primitive(_DOUBLE) + struct.pack("<d", float(text))
+        double = float(text)
+        if not isfinite(double):
+            raise ValueError(f"{text} is too large for a number of JSON in a VARIANT")
+        return _primitive(_DOUBLE) + struct.pack("<d", double)
     return _decimal(number, scale)
 
 
