@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any, Final
 
@@ -137,7 +138,27 @@ def _from_json(found: Sequence[Any], kind: pa.DataType) -> pa.Array:
             raise ValueError(f"a list has not {size} values")
         values = _from_json([item for each in lists for item in each], kind.value_type)
         return pa.FixedSizeListArray.from_arrays(values, type=kind, mask=nulls)
-    return _parse(pa.array([_text_of(value, kind) for value in found], pa.string()), kind)
+    text_of = _variant_text if is_variant(kind) else partial(_text_of, kind=kind)
+    return _parse(pa.array([text_of(value) for value in found], pa.string()), kind)
+
+
+def _variant_text(value: Any) -> str | None:
+    """JSON of a part that is VARIANT: a text is JSON already, as `cell_texts` shows such parts."""
+    return value if value is None or isinstance(value, str) else _written(value)
+
+
+def _written(value: Any) -> str:
+    """Write what `_read_json` read again as JSON, with its numbers as they were."""
+    match value:
+        case _Number():
+            return str(value)
+        case dict():
+            parts = (f"{_json(name)}:{_written(part)}" for name, part in value.items())
+            return f"{{{','.join(parts)}}}"
+        case list():
+            return f"[{','.join(map(_written, value))}]"
+        case _:
+            return _json(value)
 
 
 def _text_of(value: Any, kind: pa.DataType) -> str | None:

@@ -127,3 +127,25 @@ def test_a_variant_is_json_and_can_be_typed_as_it_is_shown() -> None:
     assert parse_cells(cell_texts(nested), row, "x").equals(nested)
     with pytest.raises(InvalidInput, match="which is VARIANT: JSON"):
         parse_cells(pa.array(["{a}"]), kind, "x")
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a":[1,null]}', "[true,1.50]", '{"a":"1"}', "0.10", "true", '{"é":{}}']
+)
+def test_a_part_that_is_a_variant_can_be_typed_as_json_or_as_it_is_shown(text: str) -> None:
+    kind = to_arrow(AtomicType(root=TypeRoot.VARIANT))
+    row = pa.struct([pa.field("v", kind), pa.field("n", pa.int64())])
+    whole = parse_cells(pa.array([text]), kind, "x").to_pylist()[0]
+    wanted = pa.array([{"v": whole, "n": 1}], row)
+    typed = [f'{{"v": {text}, "n": 1}}', json.dumps({"v": text, "n": 1})]
+    for each in typed:
+        assert parse_cells(pa.array([each]), row, "x").equals(wanted)
+    found = parse_cells(pa.array([f'["{{}}", {text}]']), pa.list_(kind), "x")
+    assert found[0][1].as_py() == whole
+
+
+def test_json_that_no_variant_holds_is_refused_within_a_row() -> None:
+    row = pa.struct([pa.field("v", to_arrow(AtomicType(root=TypeRoot.VARIANT)))])
+    for text in ('{"v": 1e400}', '{"v": {"a": NaN}}', '{"v": "{a}"}'):
+        with pytest.raises(InvalidInput, match="is no value of column 'x'"):
+            parse_cells(pa.array([text]), row, "x")
