@@ -14,9 +14,12 @@ from branch_console.format.catalog.catalog_version import CatalogVersion, Versio
 from branch_console.format.data_types import INT
 from branch_console.format.identifier import Identifier
 from branch_console.merge.catalog.catalog_steps import StepKind
+from branch_console.procedures.call.consequence import Weight
+from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog.states import state_of_branch, state_of_main
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
+from branch_console.procedures.preview import preview_call
 from tests.support.branch_bench import store_of, tree
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_warehouse import CatalogWarehouse
@@ -119,6 +122,25 @@ def test_the_receipt_of_an_undo_counts_what_went(bench: CatalogBench) -> None:
     went = bench.undo("it").counts
     assert (went.snapshots_removed, went.schemas_removed) == (2, 2)
     assert bench.undo("it").counts == went
+
+
+def test_the_preview_names_the_tables_whose_rescue_branches_keep_what_leaves(
+    bench: CatalogBench,
+) -> None:
+    bench.run("MERGE BRANCH dev", operation_id="it")
+    answer = preview_call(bench.warehouse(), bench.call("undo", "asked", operation="it"))
+    (kept,) = (each for each in answer.consequences if "rescue" in each.text)
+    assert kept.weight is Weight.KEEPS
+    assert kept.details == ("air.flights", "air.trips")
+    bench.undo("it")
+    # One of them has its earlier name again.
+    for name in ("air.flights", "air.planes"):
+        assert len(_rescues_of(bench.warehouse(), name)) == 1
+
+
+def _rescues_of(warehouse: Warehouse, table: str) -> list[str]:
+    names = warehouse.table(Identifier.parse(table)).branches.names()
+    return [name for name in names if name.startswith("rescue-")]
 
 
 def test_where_somebody_went_on_tables_get_reverts_and_the_merge_stays(

@@ -294,6 +294,10 @@ def _consequences(
             "nothing of it until the reverts are reverted."
         )
     else:
+        if contents:
+            each = "the table" if len(contents) == 1 else "each of these tables"
+            text = f"A rescue branch of {each} keeps the snapshots that leave."
+            yield keeps(text, tuple(contents))
         yield keeps(f"{merge.noted.source!r} stays as it is, and can be merged again.")
 
 
