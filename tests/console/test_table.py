@@ -9,6 +9,7 @@ from branch_console.errors import FormatError
 from branch_console.format.identifier import Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.procedures.browse.page_values import FallbackView, SnapshotDetail
+from branch_console.quality.rule_file import parse_rules
 from branch_console_app.widgets.parts import rows
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import (
@@ -196,3 +197,18 @@ def test_a_system_table_is_no_table_of_the_page(tmp_path: Path) -> None:
 def test_a_name_that_leaves_the_warehouse_is_refused(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("table", db="..", table="x/y")
     assert "INVALID_NAME" in page.text
+
+
+def test_the_table_page_shows_the_rules_and_the_file_they_are_read_from(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    page = console.open("table", db="air", table="flights")
+    assert "No quality rules" in page.text
+    assert "`.branch-console/quality/air.flights.yaml`" in page.text
+    console.services.kept_rules = parse_rules(
+        "table: air.flights\nrules:\n"
+        "  - {id: tail, rule: not_null, columns: [carrier], severity: block}\n",
+        "air.flights",
+    )
+    page = console.open("table", db="air", table="flights")
+    assert "**Quality rules** :gray[1 rule]" in page.text
+    assert "`.branch-console/quality/air.flights.yaml`" in page.text

@@ -10,6 +10,7 @@ from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.format.table_schema import TableSchema
 from branch_console.procedures.browse.page_values import TableSummary
+from branch_console.quality.rule_file import rule_path
 from branch_console_app import reads, state
 from branch_console_app.charts.palette import CHART_CONFIG
 from branch_console_app.charts.snapshot_timeline import snapshot_timeline_figure
@@ -33,6 +34,7 @@ from branch_console_app.widgets.branches.ledger import show_history
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.fallback import show_fallback
 from branch_console_app.widgets.parts.figures import show_total
+from branch_console_app.widgets.parts.gates import show_rules
 from branch_console_app.widgets.parts.partition_list import show_partitions
 from branch_console_app.widgets.parts.patience import read_snapshot
 from branch_console_app.widgets.parts.problem import guarded
@@ -87,8 +89,24 @@ def _show_summary(identifier: Identifier, summary: TableSummary) -> None:
     with left:
         st.markdown("**Columns**")
         _show_columns(summary.schema)
+        _show_rules(identifier)
     with right:
         _show_head(identifier, summary)
+
+
+def _show_rules(identifier: Identifier) -> None:
+    """Draw the quality rules of the table, or where to write the first one."""
+    file = code(rule_path("", identifier.table_name).removeprefix("/"))
+    with guarded("The quality rules cannot be read."):
+        rules = reads.rules(identifier)
+        if rules is None:
+            st.caption(f"No quality rules. They are read from {file} of the warehouse.")
+            return
+        when = (
+            f"They are read from {file} of the warehouse, and run on the result of a merge before "
+            "it is published: `block` stops the merge, `warn` only says so."
+        )
+        show_rules(rules, "Quality rules", when)
 
 
 def _head_figure(identifier: Identifier, summary: TableSummary) -> tuple[RowFigure, bool]:
