@@ -19,6 +19,7 @@ from branch_console.diff.expiry.storage_cost import (
 )
 from branch_console.diff.health.finding import HazardSeverity, HealthFinding, Remedy
 from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.options import Options
 from branch_console.format.receipt import Counts, Receipt
 from branch_console_app.charts.storage import storage_figure
 from branch_console_app.models.maintenance.dry_runs import (
@@ -27,6 +28,7 @@ from branch_console_app.models.maintenance.dry_runs import (
     words_of_cleaning,
     words_of_expiry,
 )
+from branch_console_app.models.maintenance.expiry_limits import limits_sentence
 from branch_console_app.models.maintenance.holds import hold_chips, hold_help
 from branch_console_app.models.maintenance.remedies import find_remedy, remedies_of
 from branch_console_app.models.maintenance.rescues import rescue_lines
@@ -272,6 +274,23 @@ def test_a_finding_with_a_tag_for_each_of_several_snapshots_says_which_button_ta
     )
     found = replace(finding("F17"), remedies=tags)
     assert [each.form.label for each in remedies_of(found)] == ["Tag snapshot 1", "Tag snapshot 4"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "the newest 10 snapshots stay, and those younger than 1 hour."),
+        (
+            {"snapshot.num-retained.max": "20", "snapshot.time-retained": "2 d"},
+            "the newest 10 snapshots stay, and those younger than 2 days, but at most 20.",
+        ),
+        ({"snapshot.num-retained.min": "1000000000"}, "all snapshots stay."),
+    ],
+)
+def test_the_limits_of_an_expiry_are_told_by_the_options(
+    options: dict[str, str], words: str
+) -> None:
+    assert limits_sentence(Options(options), "main") == f"By the options of `main`, {words}"
 
 
 def event(kind: LineageKind, operation: str, millis: int, **given: str) -> LineageEvent:

@@ -205,7 +205,7 @@ def test_the_promise_of_undo_holds_a_branch_that_can_be_read_and_no_broken_one(
     lost = [each.text for each in preview.consequences if each.weight is Weight.LOSES]
     # Said once.
     (undo,) = (each for each in lost if "peration one" in each)
-    assert undo.startswith("Undo of operation one (dropped) ends before ")
+    assert undo.startswith("Operation one (dropped) can then no longer be undone, though that is ")
     later = look(broken, "rescue-one", LATER + 8 * DAY)
     assert "Operation one can then not be undone: this branch keeps it." in {
         each.text for each in later.consequences

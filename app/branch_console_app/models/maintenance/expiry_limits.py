@@ -1,8 +1,9 @@
 """The limits of an expiry: the table's own ones in words, and what is wrong with those typed."""
 
+from typing import Final
+
 from branch_console.errors import InvalidInput
 from branch_console.format.options import (
-    INFINITE,
     SNAPSHOT_NUM_RETAINED_MAX,
     SNAPSHOT_NUM_RETAINED_MIN,
     SNAPSHOT_TIME_RETAINED,
@@ -11,8 +12,10 @@ from branch_console.format.options import (
 from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
 from branch_console_app.models.parts.wording import code, full_count, span
 
-_NO_TIME = "is no time. Write it as 2026-01-31 12:00:00."
-_NO_DURATION = "is no duration. Write it as 10 min."
+_ENDLESS: Final = 1_000_000
+"""From this many snapshots on, an option was set so that none expires."""
+_NO_TIME: Final = "is no time. Write it as 2026-01-31 12:00:00."
+_NO_DURATION: Final = "is no duration. Write it as 10 min."
 
 
 def limits_sentence(options: Options, branch: str) -> str:
@@ -21,13 +24,15 @@ def limits_sentence(options: Options, branch: str) -> str:
     Raises:
         InvalidInput: An option has no valid value.
     """
-    least = full_count(options.read(SNAPSHOT_NUM_RETAINED_MIN))
+    least = options.read(SNAPSHOT_NUM_RETAINED_MIN)
+    if least >= _ENDLESS:
+        return f"By the options of {code(branch)}, all snapshots stay."
     age = span(options.read(SNAPSHOT_TIME_RETAINED))
     most = options.read(SNAPSHOT_NUM_RETAINED_MAX)
-    limit = "" if most >= INFINITE else f", but at most {full_count(most)}"
+    limit = "" if most >= _ENDLESS else f", but at most {full_count(most)}"
     return (
-        f"By the options of {code(branch)}, the newest {least} snapshots stay, and those younger "
-        f"than {age}{limit}."
+        f"By the options of {code(branch)}, the newest {full_count(least)} snapshots stay, and "
+        f"those younger than {age}{limit}."
     )
 
 

@@ -368,18 +368,19 @@ def _promise(
     if promised is None:
         return
     until = promised.time_millis + UNDO_WINDOW_MILLIS
-    undo = f"Undo of operation {promised.operation_id} ({promised.kind})"
+    named = f"{promised.operation_id} ({promised.kind})"
     # An older snapshot or a tag that is broken stops the cleaning too, but undo brings the rows
     # back all the same.
     if not _is_head_readable(branch):
         yield loses(
-            f"{undo} ends before {moment_text(until)}, until when it is promised: the head of the "
-            "branch cannot be read, and no cleaning frees a file of the table while it is there."
+            f"Operation {named} can then no longer be undone, though that is promised until "
+            f"{moment_text(until)}: the head of the branch cannot be read, and expiry is blocked "
+            "while the branch is there."
         )
     else:
         yield blocks(
-            f"{undo} is promised until {moment_text(until)}, and brings back what this branch "
-            "keeps. Release it after that, or undo that operation first.",
+            f"Undo of operation {named} is promised until {moment_text(until)}, and brings back "
+            "what this branch keeps. Release it after that, or undo that operation first.",
             ErrorKind.FILES_IN_USE,
         )
 
