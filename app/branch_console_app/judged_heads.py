@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from branch_console.errors import ErrorKind, PaimonError
+from branch_console.errors import ErrorKind, NotFound, PaimonError
 from branch_console.format.identifier import BRANCH_MARK, MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.procedures.browse.page_values import BranchItem
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     )
     from branch_console_app.services import Services
 
+_CatalogMerge: TypeAlias = tuple[JobView, "MergeCatalogRequest"]
+
 _JOBS_LOOKED_AT: Final = 200
 _CHECKS_LOOKED_AT: Final = 20
 
@@ -60,18 +64,20 @@ class KeptJudgement:
         return any(digest in note for note in self.notes)
 
 
-def read_judgement(services: Services, job_id: str, table_id: str | None = None) -> KeptJudgement:
-    """Return what a job that has ended found by the rules.
+def read_judgement(
+    services: Services, job_id: str, table_id: str | None = None
+) -> KeptJudgement | None:
+    """Return what a job that has ended found; None if it ran no rules, or that is forgotten.
 
     Args:
         services: The services.
         job_id: The job.
         table_id: The id of one table of a merge of the catalog.
-
-    Raises:
-        NotFound: It ran no rules, or what it found is forgotten.
     """
-    answer = services.answer(job_id if table_id is None else f"{job_id}-{table_id}")
+    try:
+        answer = services.answer(job_id if table_id is None else f"{job_id}-{table_id}")
+    except NotFound:
+        return None
     return KeptJudgement(
         judged=answer.judged,
         notes=answer.notes,
@@ -88,13 +94,14 @@ class JudgementReads:
     Attributes:
         jobs: The newest jobs, as many as are asked for.
         judgement: What a job found, as `read_judgement` returns it.
-        of_table: The same of one table of a merge of the catalog, by its id.
+        of_tables: The same of each table of a merge of the catalog: takes the job, and returns
+            what takes the id of a table.
         rules: The rules of a table.
     """
 
     jobs: Callable[[int], tuple[JobView, ...]]
-    judgement: Callable[[str], KeptJudgement]
-    of_table: Callable[[str, str], KeptJudgement]
+    judgement: Callable[[str], KeptJudgement | None]
+    of_tables: Callable[[str], Callable[[str], KeptJudgement | None]]
     rules: Callable[[Identifier], RuleSet | None]
 
     @classmethod
@@ -103,7 +110,7 @@ class JudgementReads:
         return cls(
             jobs=lambda limit: services.jobs(limit=limit) if services.has_answers else (),
             judgement=lambda job_id: read_judgement(services, job_id),
-            of_table=lambda job_id, table_id: read_judgement(services, job_id, table_id),
+            of_tables=lambda job_id: partial(read_judgement, services, job_id),
             rules=services.rules,
         )
 
@@ -133,25 +140,29 @@ def read_head_checks(
 
 
 def read_catalog_checks(
-    reads: JudgementReads, overview: Callable[[], CatalogOverview]
+    reads: JudgementReads, names: Collection[str], overview: Callable[[], CatalogOverview]
 ) -> Mapping[str, HeadCheck]:
     """Return what the rules found for the merge of each catalog branch into main, by its name.
 
     Args:
         reads: The reads.
-        overview: Reads the branches with their objects; called only if any job has judged.
+        names: The branches of the catalog.
+        overview: Reads them with their objects; called only if a job may have judged one of them.
     """
+    if not names:
+        return {}
     try:
-        jobs = reads.jobs(_JOBS_LOOKED_AT)
-        if not any(_has_judged(each) for each in jobs):
+        jobs = _JudgingJobs.of(reads.jobs(_JOBS_LOOKED_AT))
+        if not jobs.may_tell_of(names, MAIN_BRANCH):
             return {}
         found = overview()
-        names = {each.id: each.main_name or each.name for each in found.objects}
+        table_names = {each.id: each.main_name or each.name for each in found.objects}
         checks = {
-            branch.item.name: _check_of_tables(
-                reads, jobs, _tables_of(branch, names), MAIN_BRANCH, is_plain=True
+            name: _check_of_tables(
+                reads, jobs, _tables_of(branch, table_names), (name, MAIN_BRANCH), is_plain=True
             )
             for branch in found.branches
+            for name in [branch.item.name]
         }
     except PaimonError:
         return {}
@@ -159,21 +170,57 @@ def read_catalog_checks(
 
 
 def read_catalog_check(
-    reads: JudgementReads, tables: Collection[MergedTable], target: str, *, is_plain: bool
+    reads: JudgementReads,
+    tables: Collection[MergedTable],
+    sides: tuple[str, str],
+    *,
+    is_plain: bool,
 ) -> HeadCheck | None:
     """Return what the rules found for one merge of the catalog; None if that is not known.
 
     Args:
         reads: The reads.
         tables: The tables that it brings content of.
-        target: The branch that they would be merged into.
+        sides: The source, and the target.
         is_plain: Whether it is asked for without options and decisions.
     """
     try:
-        jobs = reads.jobs(_JOBS_LOOKED_AT)
-        return _check_of_tables(reads, jobs, tables, target, is_plain=is_plain)
+        jobs = _JudgingJobs.of(reads.jobs(_JOBS_LOOKED_AT))
+        return _check_of_tables(reads, jobs, tables, sides, is_plain=is_plain)
     except PaimonError:
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _JudgingJobs:
+    """The jobs that may have run rules to their end, newest first, grouped once for all tables.
+
+    Attributes:
+        of_catalog: The merges of the catalog, by source and target.
+        of_tables: The jobs on one table, by its name and the branch that they compared with.
+    """
+
+    of_catalog: Mapping[tuple[str, str], list[_CatalogMerge]]
+    of_tables: Mapping[tuple[str, str], list[JobView]]
+
+    @classmethod
+    def of(cls, jobs: Collection[JobView]) -> _JudgingJobs:
+        of_catalog: dict[tuple[str, str], list[_CatalogMerge]] = defaultdict(list)
+        of_tables: dict[tuple[str, str], list[JobView]] = defaultdict(list)
+        for each in jobs:
+            if not _has_judged(each):
+                continue
+            if each.name != CATALOG_MERGE:
+                of_tables[_table_of(each), target_of(each.arguments)].append(each)
+            elif (asked := catalog_merge_of(each)) is not None:
+                of_catalog[asked.source, asked.target or MAIN_BRANCH].append((each, asked))
+        return cls(of_catalog=of_catalog, of_tables=of_tables)
+
+    def may_tell_of(self, sources: Collection[str], target: str) -> bool:
+        """Whether any of them may have judged a merge of one of some catalog branches."""
+        return any((each, target) in self.of_catalog for each in sources) or any(
+            compared == target for _, compared in self.of_tables
+        )
 
 
 def _tables_of(branch: CatalogBranchStanding, names: Mapping[str, str]) -> list[MergedTable]:
@@ -191,29 +238,25 @@ def _tables_of(branch: CatalogBranchStanding, names: Mapping[str, str]) -> list[
 
 def _check_of_tables(
     reads: JudgementReads,
-    jobs: Collection[JobView],
+    jobs: _JudgingJobs,
     tables: Collection[MergedTable],
-    target: str,
+    sides: tuple[str, str],
     *,
     is_plain: bool,
 ) -> HeadCheck | None:
     """Return the check of a merge of the catalog, by the newest job that judged each table."""
+    _, target = sides
+    # Jobs of other branches do not count: they are many, and say nothing of this one.
     of_catalog = [
-        (each, asked)
-        for each in jobs
-        if each.name == CATALOG_MERGE and _has_judged(each)
-        if (asked := catalog_merge_of(each)) is not None
-        if (asked.target or MAIN_BRANCH) == target
+        (job, asked, reads.of_tables(job.id))
+        for job, asked in jobs.of_catalog.get(sides, ())[:_CHECKS_LOOKED_AT]
     ]
     of_tables = {
-        table.id: [
-            each
-            for each in jobs
-            if _judged(each, table.name) and target_of(each.arguments) == target
-        ]
+        table.id: judging
         for table in tables
+        if (judging := jobs.of_tables.get((table.name.table_name, target)))
     }
-    if not of_catalog and not any(of_tables.values()):
+    if not of_catalog and not of_tables:
         # Most tables were never judged: their rules need not be read to know that.
         return None
     checks: dict[str, HeadCheck | None] = {}
@@ -222,41 +265,46 @@ def _check_of_tables(
         if rules is None:
             continue
         found = (
-            *_checks_in_catalog_merges(reads, rules, table, of_catalog),
-            *_checks(reads, table.name, of_tables[table.id]),
+            _check_in_catalog_merges(rules, table, of_catalog),
+            *_checks(reads, table.name, of_tables.get(table.id, [])),
         )
-        newest_first = sorted(found, key=lambda check: -check.time_millis)
-        checks[table.name.full_name] = next(
-            (each for each in newest_first if table.takes(each) and (is_plain or table.is_forward)),
-            None,
+        known = [each for each in found if each is not None and table.takes(each)]
+        checks[table.name.full_name] = max(
+            (each for each in known if is_plain or table.is_forward),
+            key=lambda check: check.time_millis,
+            default=None,
         )
     return check_of_tables(checks, target)
 
 
-def _checks_in_catalog_merges(
-    reads: JudgementReads,
+def _check_in_catalog_merges(
     rules: RuleSet,
     table: MergedTable,
-    jobs: Collection[tuple[JobView, MergeCatalogRequest]],
-) -> Iterator[HeadCheck]:
-    """Yield the checks of one table by merges of the catalog."""
+    jobs: Collection[tuple[JobView, MergeCatalogRequest, Callable[[str], KeptJudgement | None]]],
+) -> HeadCheck | None:
+    """Return the newest check of one table, as it is now, by merges of the catalog."""
     if rules.depends_on_time:
-        return
-    for job, asked in [*jobs][:_CHECKS_LOOKED_AT]:
+        return None
+    for job, asked, of_table in jobs:
         try:
-            found = reads.of_table(job.id, table.id)
+            found = of_table(table.id)
         except PaimonError:
+            continue
+        if found is None:
             continue  # it brought nothing of this table, or that is forgotten
         report = GateReport(digest=rules.digest, findings=found.findings)
-        if found.is_by(rules.digest) and report.is_settled:
-            yield HeadCheck(
-                judged=found.judged,
-                target=asked.target or MAIN_BRANCH,
-                is_of_source=has_catalog_options(asked),
-                report=report,
-                job=job.id,
-                time_millis=found.time_millis,
-            )
+        check = HeadCheck(
+            judged=found.judged,
+            target=asked.target or MAIN_BRANCH,
+            is_of_source=has_catalog_options(asked),
+            report=report,
+            job=job.id,
+            time_millis=found.time_millis,
+        )
+        if found.is_by(rules.digest) and report.is_settled and table.takes(check):
+            # Older ones need not be read.
+            return check
+    return None
 
 
 def read_gate_run(reads: JudgementReads, table: Identifier, sought: SoughtMerge) -> GateRun | None:
@@ -294,17 +342,20 @@ def _judgements(
 ) -> Iterator[tuple[JobView, KeptJudgement]]:
     for job in jobs[:_CHECKS_LOOKED_AT]:
         try:
-            yield job, reads.judgement(job.id)
+            found = reads.judgement(job.id)
         except PaimonError:
-            continue  # judged by no rules, or forgotten
+            continue
+        if found is not None:
+            yield job, found
 
 
 def _judged(job: JobView, table: Identifier) -> bool:
-    if job.name not in JUDGING_JOBS or (job.table or "").partition(BRANCH_MARK)[0] != (
-        table.table_name
-    ):
-        return False
-    return _has_judged(job)
+    return job.name in JUDGING_JOBS and _table_of(job) == table.table_name and _has_judged(job)
+
+
+def _table_of(job: JobView) -> str:
+    """Return the name of the table of a job, without its branch."""
+    return (job.table or "").partition(BRANCH_MARK)[0]
 
 
 def _has_judged(job: JobView) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from operator import attrgetter
 from threading import Thread
 from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
@@ -359,14 +360,21 @@ def head_checks(
 
 def catalog_checks(overview: CatalogOverview) -> Mapping[str, HeadCheck]:
     """Return what the rules found for the merge of each catalog branch into main."""
-    return read_catalog_checks(_judgement_reads(), lambda: overview)
+    names = [each.item.name for each in overview.branches]
+    return read_catalog_checks(_judgement_reads(), names, lambda: overview)
 
 
 def catalog_check(
-    tables: Collection[MergedTable], target: str, *, is_plain: bool
+    tables: Collection[MergedTable], sides: tuple[str, str], *, is_plain: bool
 ) -> HeadCheck | None:
-    """Return what the rules found for one merge of the catalog; None if that is not known."""
-    return read_catalog_check(_judgement_reads(), tables, target, is_plain=is_plain)
+    """Return what the rules found for one merge of the catalog; None if that is not known.
+
+    Args:
+        tables: The tables that it brings content of.
+        sides: The source, and the target.
+        is_plain: Whether it is asked for without options and decisions.
+    """
+    return read_catalog_check(_judgement_reads(), tables, sides, is_plain=is_plain)
 
 
 def gate_run(identifier: Identifier, sought: SoughtMerge) -> GateRun | None:
@@ -381,7 +389,7 @@ def _judgement_reads() -> JudgementReads:
     return JudgementReads(
         jobs=lambda limit: jobs(limit=limit),
         judgement=lambda job_id: _read_judgement(*reader, job_id),
-        of_table=lambda job_id, table_id: _read_table_judgement(*reader, job_id, table_id),
+        of_tables=lambda job_id: _table_judgements(*reader, job_id),
         rules=rules,
     )
 
@@ -764,15 +772,18 @@ def _reader() -> tuple[str, str]:
 _Slow: TypeAlias = Identifier | str | ComparedState | tuple[tuple[str, Argument], ...]
 
 
-# Of a job that has ended. That nothing was found is no answer: it is asked for again.
+# Of a job that has ended: it found what it found, also if that is nothing.
 @st.cache_resource(max_entries=512, show_spinner=False)
-def _read_judgement(warehouse: str, actor: str, job_id: str) -> KeptJudgement:
+def _read_judgement(warehouse: str, actor: str, job_id: str) -> KeptJudgement | None:
     return read_judgement(get_services(), job_id)
 
 
-@st.cache_resource(max_entries=512, show_spinner=False)
-def _read_table_judgement(warehouse: str, actor: str, job_id: str, table_id: str) -> KeptJudgement:
-    return read_judgement(get_services(), job_id, table_id)
+# One entry a job: an entry a table would be pushed out by a merge of many before the next run.
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _table_judgements(
+    warehouse: str, actor: str, job_id: str
+) -> Callable[[str], KeptJudgement | None]:
+    return cache(lambda table_id: read_judgement(get_services(), job_id, table_id))
 
 
 # What is read is frozen, so that all runs may share it: `cache_data` would copy it for each.

@@ -4,15 +4,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from branch_console.errors import ErrorKind, NotFound, Refused
 from branch_console.jobs.progress import JobState, JobView
+from branch_console.procedures.browse.catalog_values import CatalogOverview
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
 from branch_console.sql.answer import Answer
+from branch_console_app.judged_heads import JudgementReads, read_catalog_checks
 from branch_console_app.services import Services
 from tests.console.pages import Console, Page, settings
 from tests.console.pretend import job
@@ -52,7 +55,12 @@ class JudgedServices(Services):
     def calls(self) -> dict[str, ProcedureCall]:
         return {}
 
+    @cached_property
+    def asked(self) -> list[str]:
+        return []
+
     def answer(self, job_id: str, *, most: int | None = None) -> Answer:
+        self.asked.append(job_id)
         if job_id not in self.answers:
             raise NotFound("It is not kept.", kind=ErrorKind.FILE_NOT_FOUND)
         return self.answers[job_id]
@@ -122,6 +130,36 @@ def test_the_rule_that_stopped_a_merge_is_told_before_the_next_one(console: Cons
     assert "id=" in query
 
 
+def test_merges_of_other_branches_hide_no_verdict_and_are_not_read(
+    console: Console, made: CatalogWarehouse
+) -> None:
+    services = cast(JudgedServices, console.services)
+    ((own, call),) = services.calls.items()
+    others = {f"other-{n}": made.call("merge_catalog_branch", branch="another") for n in range(20)}
+    services.calls.clear()
+    services.calls.update({**others, own: call})  # the newest first
+    card, merge = opened(console)
+    assert BLOCKED in card.text
+    assert "✕ rule fails" in merge.text
+    # Each table of the branch that has content to bring, of the one job that merged this branch.
+    assert len(services.asked) == 2
+    assert {each.partition("-")[0] for each in services.asked} == {own.partition("-")[0]}
+
+
+def test_what_a_job_did_not_find_is_not_asked_for_again(
+    console: Console, made: CatalogWarehouse
+) -> None:
+    services = cast(JudgedServices, console.services)
+    services.answers.clear()
+    made.commit("lab.notes", 2, "dev")
+    for page in opened(console):
+        assert "locked by" not in page.text
+        asked = [*services.asked]
+        assert len(asked) == 3
+        page.run()
+        assert services.asked == asked
+
+
 def test_an_operator_merges_despite_the_rule_with_a_reason(console: Console) -> None:
     page = console.open("merge", **MERGE).click("merge-override")
     run = page.at.button(key="run-merge_catalog_branch")
@@ -164,3 +202,18 @@ def test_a_rule_is_not_said_to_pass_before_all_tables_were_judged(
     for page in opened(console):
         assert "quality rule passed" not in page.text
         assert "locked by" not in page.text
+
+
+def test_a_warehouse_without_a_catalog_branch_lists_none_without_looking_at_main(
+    made: CatalogWarehouse, tmp_path: Path
+) -> None:
+    services, call = JudgedServices(settings(tmp_path)), made.call("merge_catalog_branch")
+    services.calls["gone"] = replace(call, arguments={"branch": "gone"})
+    reads = JudgementReads.of(services)
+
+    def looked() -> CatalogOverview:
+        raise AssertionError("all tables of main were read")
+
+    assert read_catalog_checks(reads, [], looked) == {}
+    # Nobody has judged this one.
+    assert read_catalog_checks(reads, ["dev"], looked) == {}

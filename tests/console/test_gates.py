@@ -525,7 +525,7 @@ def test_what_a_job_found_is_read_once_for_all_pages(
 ) -> None:
     console, read = gated(tmp_path), []
 
-    def counted(services: Services, job_id: str) -> KeptJudgement:
+    def counted(services: Services, job_id: str) -> KeptJudgement | None:
         read.append(job_id)
         return read_judgement(services, job_id)
 

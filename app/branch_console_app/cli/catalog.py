@@ -51,7 +51,8 @@ def list_branches(warehouse: WarehouseOption = None, as_json: JsonOption = False
     """List the branches of the catalog, with what each holds and how much of it changed."""
     services = open_services(warehouse)
     found = services.catalog_branches()
-    checks = read_catalog_checks(JudgementReads.of(services), services.catalog_overview)
+    names = [each.name for each in found]
+    checks = read_catalog_checks(JudgementReads.of(services), names, services.catalog_overview)
     if as_json:
         checked = {name: check.to_object() for name, check in checks.items()}
         print_json({"branches": found, "checks": checked})

@@ -163,7 +163,7 @@ def _show_merge(slot: DeltaGenerator, arguments: dict[str, Argument], home: Loca
     choice = repr((arguments, resolution.draft.version))
     seen = state.seen_plan(choice, SeenPlan(plan_id=plan.id, ours_id=None, theirs_id=None))
     is_plain = not any(asked[name] for name in ("strict", "scope", "isolation", "policy"))
-    check = reads.catalog_check(tables_of_plan(plan), plan.target, is_plain=is_plain)
+    check = reads.catalog_check(tables_of_plan(plan), (plan.source, plan.target), is_plain=is_plain)
     verdict = catalog_merge_state(plan, settled=resolver.settled, seen=seen.plan_id, check=check)
     part = _part(resolver)
     with slot.container():
