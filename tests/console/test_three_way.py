@@ -528,7 +528,7 @@ def test_an_undo_of_the_merge_page_stays_there_and_says_who_took_the_merge_back(
     assert "**What was merged**" not in page.text
     assert f"**Merged into `main` as snapshot {after.id}, undone by ada " in page.text
     assert (
-        f"`main` went back to snapshot {before.id}. What that removed went to rescue branch "
+        f"`main` went back to snapshot {before.id}. What the undo removed went to rescue branch "
         "`rescue-9f2a`." in page.text
     )
     page = page.click("merge-review")

@@ -144,7 +144,7 @@ ROWS: dict[MergeStanding, tuple[Given, str, NextStep | None, NextStep | None]] =
             merge=(DONE, {"undone": UNDONE}),
         ),
         "Merged into main as snapshot 13, undone by bo today 13:00. main went back to snapshot 12. "
-        "What that removed went to rescue branch rescue-9f2a.",
+        "What the undo removed went to rescue branch rescue-9f2a.",
         NextStep.REVIEW,
         NextStep.VIEW_RECEIPT,
     ),

@@ -477,7 +477,7 @@ def _done(attempt: MergeAttempt, source: str, target: str, facts: MergeFacts) ->
 def _kept(rescue_branch: str | None) -> str:
     if rescue_branch is None:
         return ""
-    return f" What that removed went to rescue branch {code(rescue_branch)}."
+    return f" What the undo removed went to rescue branch {code(rescue_branch)}."
 
 
 def _failed(job: JobView, what: str, target: str) -> MergeState:
