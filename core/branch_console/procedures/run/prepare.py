@@ -103,7 +103,7 @@ class AgreedConflicts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class VerbRun(Generic[P]):
+class ProcedureRun(Generic[P]):
     """The inputs of a run of a procedure.
 
     Attributes:
@@ -152,7 +152,7 @@ class Preparation(Generic[P]):
     """The stages of one plan of a procedure that come before it changes anything."""
 
     def __init__(
-        self, run: VerbRun[P], agreed: str | None, decided: AgreedConflicts | None
+        self, run: ProcedureRun[P], agreed: str | None, decided: AgreedConflicts | None
     ) -> None:
         self._run = run
         self._known: P | None = None

@@ -28,7 +28,12 @@ from branch_console.procedures.run.agreed_choices import (
 )
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.planned_heads import HEADS, PlannedHeads
-from branch_console.procedures.run.prepare import AgreedConflicts, Preparation, Prepared, VerbRun
+from branch_console.procedures.run.prepare import (
+    AgreedConflicts,
+    Preparation,
+    Prepared,
+    ProcedureRun,
+)
 from branch_console.procedures.run.procedure import (
     P,
     Procedure,
@@ -75,7 +80,7 @@ def run_procedure(
         Refused: Something stands in the way, or the heads are not those of the preview.
         CommitConflict: Another writer came in between; nothing of it is lost.
     """
-    given = VerbRun(
+    given = ProcedureRun(
         procedure=procedure,
         warehouse=warehouse,
         rows=rows,
@@ -115,7 +120,7 @@ class _Patience:
 class _Runner(Generic[P]):
     """Takes one run of a procedure through its stages."""
 
-    def __init__(self, run: VerbRun[P]) -> None:
+    def __init__(self, run: ProcedureRun[P]) -> None:
         self._run = run
         self._notes: list[str] = []
         self._staging: Preparation[P] | None = None
