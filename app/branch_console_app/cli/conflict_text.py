@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from branch_console.format.values.readable import readable
-from branch_console.merge.plan import Plan, verdict_of
+from branch_console.merge.plan import Plan, conflicts_of, verdict_of
 from branch_console.merge.row_work import without_rows
 from branch_console_app.cli.output import print_line, print_rows
 from branch_console_app.models.merge.resolver import groups_of
@@ -11,7 +11,7 @@ from branch_console_app.models.merge.row_conflicts import conflict_lines
 
 
 def conflicts_document(plan: Plan, found: pa.Table | None, limit: int) -> dict[str, object]:
-    """Return the conflicts of rows of a plan for a JSON document; None are not compared."""
+    """Return the conflicts of a plan for a JSON document; None says rows were not compared."""
     return {
         "plan": plan.id,
         "verdict": str(verdict_of(plan)),
@@ -19,6 +19,8 @@ def conflicts_document(plan: Plan, found: pa.Table | None, limit: int) -> dict[s
         "open": 0 if found is None else found["take"].null_count,
         "groups": [] if found is None else list(groups_of(found)),
         "rows": [] if found is None else _rows(found, limit),
+        # Of files and schemas, which also make the command end with 1.
+        "other_conflicts": [each.to_object() for each in conflicts_of(plan)],
     }
 
 

@@ -192,6 +192,18 @@ def test_a_target_that_did_not_move_takes_over_the_history(
     assert done["snapshot"]["id"] == 2
 
 
+def test_conflicts_says_why_it_ends_with_one_where_no_row_conflicts(
+    console: CommandLine, colliding: BranchBench
+) -> None:
+    told = console("conflicts", *DEV[1:])
+    assert (told.code, "1 conflict of files or schemas" in told.out) == (1, True)
+    found = console("conflicts", *DEV[1:], "--json")
+    assert (found.code, found.document["conflicts"]) == (1, 0)
+    (conflict,) = found.document["other_conflicts"]
+    assert conflict["settle_with"]
+    assert conflict["rule"] == "delete.insert"
+
+
 def test_conflicts_are_listed_with_the_options_that_settle_them(
     console: CommandLine, colliding: BranchBench
 ) -> None:
