@@ -5,12 +5,15 @@ import streamlit as st
 from branch_console.diff.state_diff import pinned_name
 from branch_console.format.snapshot import Snapshot
 from branch_console_app import state
+from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts.table_picker import here
 
 
-def show_changed_rows(source: str, head: Snapshot, branch: str, base: Snapshot) -> None:
+def show_changed_rows(
+    source: str, head: Snapshot, branch: str, base: Snapshot, place: Location | None = None
+) -> None:
     """Draw the link to the rows that a source changed, between exactly two snapshots.
 
     Args:
@@ -18,10 +21,11 @@ def show_changed_rows(source: str, head: Snapshot, branch: str, base: Snapshot) 
         head: Its newest snapshot.
         branch: A branch that lists the snapshot before the changes.
         base: That snapshot.
+        place: The table; None for the one of the address.
     """
     states = {"cmp_a": str(pinned_name(branch, base)), "cmp_b": str(pinned_name(source, head))}
     state.link(
-        PageName.COMPARE, f"Rows that {code(source)} changed", here(),
+        PageName.COMPARE, f"Rows that {code(source)} changed", place or here(),
         view={**states, "cmp_tab": "rows"}, icon=":material/table_rows:",
     )  # fmt: skip
 

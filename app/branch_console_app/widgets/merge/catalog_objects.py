@@ -18,6 +18,7 @@ from branch_console_app.models.merge.catalog_merge import (
 from branch_console_app.models.merge.merge_preview import MergeDecision, MergePreview
 from branch_console_app.models.parts.wording import code, plain, prose, shortened
 from branch_console_app.state import PageName
+from branch_console_app.widgets.merge.alternatives import show_changed_rows
 from branch_console_app.widgets.merge.plan import show_outcome
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.problem import guarded
@@ -110,8 +111,21 @@ def _show_opened(line: MergedObjectLine, preview: Preview) -> None:
         schema = reads.table(table).schema
         decision = MergeDecision(plan=merged.plan, preview=preview)
         show_outcome(MergePreview.of(decision, schema))
+        _link_to_rows(merged.plan)
     if merged.is_undecided:
         _link_to_table(merged.plan)
+
+
+def _link_to_rows(plan: Plan) -> None:
+    """Lead to the rows of one table that the source changed since the merge base."""
+    base, head = plan.heads.base, plan.heads.theirs
+    if base is None or head is None:
+        return
+    table = Identifier.parse(plan.heads.table)
+    branch = reads.branch_listing(table, base, plan.source, plan.target)
+    if branch is not None:
+        place = here().at_table(table.database, table.table)
+        show_changed_rows(plan.source, head, branch, base, place)
 
 
 def _link_to_table(plan: Plan) -> None:
