@@ -17,6 +17,7 @@ from branch_console_app.models.jobs.receipt_text import (
     count_pairs,
     job_of,
     move_words,
+    option_words,
     reason_of,
     receipt_markdown,
     receipt_title,
@@ -120,6 +121,9 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
             rows.facts("counts", pairs, columns=3)
         if receipt.notes and chance.undone_by is not None:
             st.markdown("**Notes from before the undo**")
+        options = option_words(receipt)
+        if options is not None:
+            st.caption(plain(options))
         for note in receipt.notes:
             st.caption(prose(note))
         sides = before_and_after(receipt, undo)
