@@ -58,6 +58,7 @@ PHRASES: Final = (
     "How the fork is known",
     "inferred from files",
     "is inferred from its files",
+    "is none that an operation kept",
     "is like that",
     "It settles",
     "Keep this rule",

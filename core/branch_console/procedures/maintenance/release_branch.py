@@ -115,9 +115,9 @@ def plan_release(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     branch = existing_branch(table, asked.branch, "released")
     if not branch.branch.startswith(RESERVED_PREFIXES):
         raise InvalidInput(
-            f"Branch {branch.branch!r} is none that an operation kept: their names begin with "
-            f"{' or '.join(RESERVED_PREFIXES)}. Nothing was changed. To remove this one with its "
-            "files, drop it with reclaim.",
+            f"Branch {branch.branch!r} cannot be released: only branches whose names begin with "
+            f"{' or '.join(RESERVED_PREFIXES)} can. Nothing was changed. To remove this one with "
+            "its files, drop it with reclaim.",
             kind=ErrorKind.INVALID_NAME,
             branch=branch.branch,
         )
