@@ -183,7 +183,7 @@ def _show_blocked(item: TableItem, until: int, place: Location) -> None:
     st.markdown(":orange[△]", width="content")
     st.markdown(
         f"Expiry of **{plain(name.table_name)}** is blocked until {moment(until, state.zone())}: a "
-        "released branch cannot be read.",
+        "dropped or released branch cannot be read.",
         width="stretch",
     )
     state.link(

@@ -101,12 +101,22 @@ def test_f29_a_result_that_nobody_published() -> None:
 
 
 def test_f34_a_released_branch_that_cannot_be_read() -> None:
-    release = BlockingRelease(operation_id="op", branch="rescue-1", until="20:33")
+    release = BlockingRelease(
+        operation_id="op", procedure="release_branch", branch="rescue-1", until="20:33"
+    )
     finding = one(blocking=[release])
     assert (finding.rule, finding.branch) == ("F34", "rescue-1")
     assert finding.evidence == ("operation op",)
     assert finding.text == (
         "Expiry of db.t is blocked until 20:33: the released branch 'rescue-1' cannot be read."
     )
-    assert "grace '0 s'" in finding.advice
+    assert finding.advice.endswith(
+        "undo operation op, and release the branch with the grace '0 s'."
+    )
     assert calls(finding) == []
+    # No branch but those that operations kept can be released.
+    dropped = one(blocking=[replace(release, procedure="drop_branch", branch="dev")])
+    assert "the dropped branch 'dev' cannot be read" in dropped.text
+    assert dropped.advice.endswith(
+        "undo operation op, and drop the branch with reclaim and the grace '0 s'."
+    )

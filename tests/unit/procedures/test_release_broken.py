@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from branch_console.commit.base.commit_store import CommitStore
-from branch_console.errors import FormatError, Refused
+from branch_console.errors import FormatError, InvalidInput, Refused
 from branch_console.format.receipt import Receipt
 from branch_console.format.scan_options import moment_text
 from branch_console.procedures.call.call import Argument, ProcedureCall
@@ -364,6 +364,40 @@ def test_a_released_branch_that_cannot_be_read_blocks_expiry_until_a_time_that_a
     ask(broken, "rescue-one", "now", now=LATER + 4, grace="0 s")
     broken.expire("late", now=LATER + 5)
     health = examine(broken.warehouse(clock=lambda: LATER + 6), broken.identifier)
+    assert not any(each.rule == "F34" for each in health.findings)
+    assert ExpiryBench(bench.root).broken() == []
+
+
+def test_a_dropped_branch_that_cannot_be_read_blocks_expiry_until_the_advice_is_followed(
+    tmp_path: Path,
+) -> None:
+    """A release is refused for it: its name is an ordinary one."""
+    bench = ExpiryBench(tmp_path / "made")
+    bench.add("a")
+    bench.branch("one")
+    bench.add("b", branch="one")
+    bench.replace("e")
+    tear_snapshot(bench, "one")
+    broken = ExpiryBench(bench.root)
+    gone: dict[str, Argument] = {"branch": "one", "reclaim": True}
+    broken.run("drop_branch", "away", LATER, gone)
+    with pytest.raises(FormatError, match=r"Expiry of db\.t is blocked until"):
+        broken.expire("early", now=LATER + 1)
+    (finding,) = (
+        each
+        for each in examine(broken.warehouse(clock=lambda: LATER + 1), broken.identifier).findings
+        if each.rule == "F34"
+    )
+    assert "the dropped branch 'one' cannot be read" in finding.text
+    assert finding.advice.endswith(
+        "undo operation away, and drop the branch with reclaim and the grace '0 s'."
+    )
+    broken.run("undo", "back", LATER + 2, {"operation": "away"})
+    with pytest.raises(InvalidInput, match="cannot be released"):
+        ask(broken, "one", "release", now=LATER + 3, grace="0 s")
+    broken.run("drop_branch", "now", LATER + 3, {**gone, "grace": "0 s"})
+    broken.expire("late", now=LATER + 4)
+    health = examine(broken.warehouse(clock=lambda: LATER + 5), broken.identifier)
     assert not any(each.rule == "F34" for each in health.findings)
     assert ExpiryBench(bench.root).broken() == []
 

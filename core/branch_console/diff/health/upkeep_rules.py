@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from branch_console.diff.health.finding import (
+    DROP,
     EXPIRE,
     RECOVER,
     REPAIR,
@@ -66,14 +67,16 @@ class StagedFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockingRelease:
-    """A released branch that undo can bring back and that cannot be read.
+    """A removed branch that undo can bring back and that cannot be read.
 
     Attributes:
-        operation_id: The release.
+        operation_id: The release, or the drop that removes the files too.
+        procedure: Its procedure, `release_branch` or `drop_branch`.
         until: The end of its undo, in words.
     """
 
     operation_id: str
+    procedure: str
     branch: str
     until: str
 
@@ -200,18 +203,23 @@ def _old_result(facts: UpkeepFacts, staged: StagedFacts) -> Iterator[HealthFindi
 
 
 def _blocked_expiry(facts: UpkeepFacts, release: BlockingRelease) -> HealthFinding:
-    """F34: a release whose undo keeps what cannot be read."""
+    """F34: a removed branch that cannot be read and that undo keeps."""
+    # Only rescue and merge branches can be released: an ordinary one is dropped once more.
+    removed, again = (
+        ("dropped", "drop the branch with reclaim and the grace '0 s'")
+        if release.procedure == DROP
+        else ("released", "release the branch with the grace '0 s'")
+    )
     return HealthFinding(
         rule="F34",
         severity=HazardSeverity.WARNING,
         branch=release.branch,
         evidence=(f"operation {release.operation_id}",),
-        text=f"Expiry of {facts.table} is blocked until {release.until}: the released branch "
+        text=f"Expiry of {facts.table} is blocked until {release.until}: the {removed} branch "
         f"{release.branch!r} cannot be read.",
         breaks="Nothing breaks. Until then undo can bring the branch back, and no file may leave "
         "the table.",
-        advice=f"Wait. To end this now, undo operation {release.operation_id}, and release the "
-        "branch with the grace '0 s'.",
+        advice=f"Wait. To end this now, undo operation {release.operation_id}, and {again}.",
     )
 
 

@@ -27,10 +27,12 @@ class ReleaseInGrace:
 
     Attributes:
         operation_id: The release, or the drop that removed the files too.
+        procedure: Its procedure.
         until_millis: The end of its grace.
     """
 
     operation_id: str
+    procedure: str
     branch: str
     until_millis: int
 
@@ -54,7 +56,10 @@ def releases_in_grace(warehouse: Warehouse, table: FileStoreTable) -> tuple[Rele
         if now < until:
             found.append(
                 ReleaseInGrace(
-                    operation_id=operation_id, branch=noted.move.source, until_millis=until
+                    operation_id=operation_id,
+                    procedure=intent.procedure,
+                    branch=noted.move.source,
+                    until_millis=until,
                 )
             )
     return tuple(found)

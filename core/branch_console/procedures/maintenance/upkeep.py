@@ -100,6 +100,7 @@ def _blocking_releases(
         return tuple(
             BlockingRelease(
                 operation_id=each.operation_id,
+                procedure=each.procedure,
                 branch=each.branch,
                 until=moment_text(each.until_millis),
             )
