@@ -607,9 +607,10 @@ def staged_figures(identifier: Identifier, plan_id: str) -> StagedFigures | None
     return get_services().staged_figures(identifier, plan_id)
 
 
-def merged_plan(identifier: Identifier, operation_id: str) -> ThreeWayPlan | None:
-    """Return the plan of a three-way merge that is done; None if it cannot be planned again."""
-    return get_services().merged_plan(identifier, operation_id)
+def begin_merged_plan(identifier: Identifier, operation_id: str) -> Begun[ThreeWayPlan | None]:
+    """Begin to plan a three-way merge that is done once more; None if it cannot be planned."""
+    asked = (*_reader(), identifier, operation_id)
+    return Begun(_begun(_begin_merged_plan, asked), lambda plan: plan)
 
 
 def resolution(arguments: Mapping[str, Argument]) -> Resolution:
@@ -888,3 +889,12 @@ def _begin_snapshot(
 ) -> Future[SnapshotDetail]:
     services = get_services()
     return _read_aside(lambda: services.snapshot(identifier, version))
+
+
+# What was merged does not change, but that nothing was found may: a store may not have answered.
+@st.cache_resource(ttl=_SLOW_SECONDS, max_entries=16, show_spinner=False, hash_funcs=_HASH)
+def _begin_merged_plan(
+    warehouse: str, actor: str, identifier: Identifier, operation_id: str
+) -> Future[ThreeWayPlan | None]:
+    services = get_services()
+    return _read_aside(lambda: services.merged_plan(identifier, operation_id))

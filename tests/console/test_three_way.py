@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 from branch_console.diff.three_way import ThreeWay
 from branch_console.errors import ErrorKind
+from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Counts
 from branch_console.jobs.progress import JobState
 from branch_console.merge.conflict import Conflict, ConflictKind, Subject, Take
@@ -20,6 +22,7 @@ from branch_console.procedures.undo.undo import UndoChance
 from branch_console_app import reads
 from branch_console_app.models.parts.wording import NOT_READ, bare, moment
 from branch_console_app.widgets.merge import bar
+from branch_console_app.widgets.parts import patience
 from tests.console.pages import Console, air_console
 from tests.console.pretend import (
     NEW_FILES,
@@ -602,3 +605,61 @@ def test_a_done_merge_counts_the_conflicts_of_the_plan_that_ran(tmp_path: Path) 
     console.services.conflicts_of_plans["made-again"] = pa.table({"take": ["theirs"] * 3})
     text = bare(console.open("merge", **FIX, tab="checks", **view).text)
     assert "Conflicts: 3 conflicts, all settled." in text
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_done_merge_is_planned_again_once_however_often_its_page_is_drawn(
+    is_known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = planned(air_console(tmp_path), MergeVerdict.CLEAN)
+    done = _merged(console)
+    plan, asked = console.services.merged_plans[done] if is_known else None, list[str]()
+
+    def find(table: Identifier, operation_id: str) -> ThreeWayPlan | None:
+        asked.append(operation_id)
+        return plan
+
+    monkeypatch.setattr(console.services, "merged_plan", find)
+    page = console.open("merge", **FIX, tab="checks", merged=f"fix-delays-main:{done}")
+    for _ in range(3):
+        assert ("Dry run:" in bare(page.run().text)) is is_known
+    assert asked == [done]
+
+
+def test_a_merge_that_is_not_done_has_no_plan_to_find_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = planned(air_console(tmp_path), MergeVerdict.CLEAN)
+    done, asked = _merged(console), list[str]()
+    known = console.services.known_jobs
+    known[done] = replace(known[done], state=JobState.RUNNING)
+    monkeypatch.setattr(
+        console.services, "merged_plan", lambda _, operation_id: asked.append(operation_id)
+    )
+    console.open("merge", **FIX, merged=f"fix-delays-main:{done}")
+    assert not asked
+
+
+def test_a_done_merge_is_shown_before_its_manifests_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console, answers = planned(air_console(tmp_path), MergeVerdict.CLEAN), Event()
+    done = _merged(console)
+    find = console.services.merged_plan
+
+    def find_slowly(table: Identifier, operation_id: str) -> ThreeWayPlan | None:
+        assert answers.wait(30)
+        return find(table, operation_id)
+
+    monkeypatch.setattr(console.services, "merged_plan", find_slowly)
+    monkeypatch.setattr(patience, "_PATIENCE_SECONDS", 0.05)
+    page = console.open("merge", **FIX, tab="checks", merged=f"fix-delays-main:{done}")
+    assert "**Merged into `main` as snapshot " in page.text
+    assert "**What was merged**" in page.text
+    assert "The manifests of the merge are read for its checks." in page.text
+    assert "Dry run:" not in bare(page.text)
+    answers.set()
+    monkeypatch.setattr(patience, "_PATIENCE_SECONDS", 30)
+    text = bare(page.run().text)
+    assert "Dry run: not done; the merge built and checked its result itself." in text
+    assert "The manifests of the merge are read" not in text

@@ -73,6 +73,7 @@ from branch_console_app.widgets.merge.draft_jobs import (
     merge_of_draft,
     undo_of_draft,
     unless_outdated,
+    with_merged_plan,
 )
 from branch_console_app.widgets.merge.fast_forward import (
     checks_of_forward,
@@ -246,6 +247,8 @@ def _show_draft(
     )
     with slot.container():
         show_state(preview.state, draft)
+    if preview.state.standing is MergeStanding.DONE:
+        facts = with_merged_plan(facts, identifier, plan.source, plan.target)
     rules = reads.rules(identifier)
     circumstances = Circumstances(
         source=source,

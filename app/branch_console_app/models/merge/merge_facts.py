@@ -153,7 +153,8 @@ class MergeAttempt:
         undone: Its undo; None if it was not undone.
         findings: The findings of the rules in its result.
         receipt: Its receipt; None before it is done, or if it cannot be read.
-        merged: The plan of a three-way merge that is done; None if it cannot be planned again.
+        merged: The plan of a three-way merge that is done; None if it cannot be planned again, or
+            was not yet.
         conflicts: How many conflicts of rows it settled; None if there is no record of them.
         tried_millis: When the dry run of its plan passed; None without one on record.
     """

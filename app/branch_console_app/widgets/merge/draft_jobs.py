@@ -1,6 +1,7 @@
 """The jobs of a draft: the address names them, so that a reload and a link find them again."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import streamlit as st
 
@@ -16,10 +17,16 @@ from branch_console.procedures.call.call import Argument
 from branch_console.quality.findings import GATE_ERRORS, RuleFinding
 from branch_console_app import reads, state
 from branch_console_app.models.merge.gate_run import GateRun, SoughtMerge, latest_creation
-from branch_console_app.models.merge.merge_facts import MergeAttempt, UndoneMerge, merged_since
+from branch_console_app.models.merge.merge_facts import (
+    MergeAttempt,
+    MergeFacts,
+    UndoneMerge,
+    merged_since,
+)
 from branch_console_app.models.parts.actions import DO, WHAT
 from branch_console_app.widgets.parts.gates import find_judgement
 from branch_console_app.widgets.parts.job_here import begin_job, job_here
+from branch_console_app.widgets.parts.patience import read_patiently
 
 MERGED = "merged"
 UNDO = "undo"
@@ -61,11 +68,37 @@ def merge_of_draft(identifier: Identifier, source: str, target: str) -> MergeAtt
         can_undo=chance.obstacle is None,
         undone=undone,
         receipt=receipt,
-        merged=None if undone is not None else reads.merged_plan(table, job.receipt_id),
-        # A run that planned again keeps what it found under the plan that it carried out.
-        conflicts=_settled_rows(table, receipt.plan_id),
-        tried_millis=_tried(identifier, source, target, receipt.plan_id),
     )
+
+
+def with_merged_plan(
+    facts: MergeFacts, identifier: Identifier, source: str, target: str
+) -> MergeFacts:
+    """Return the facts with the plan of their merge that is done, and what is known of its rows.
+
+    It reads the manifests of the merge: while that takes long the page shows a sentence, and the
+    facts are returned as they were.
+    """
+    merge, table = facts.merge, identifier.on_branch("main")
+    if merge is None or merge.receipt is None:
+        return facts
+    operation_id, plan_id = merge.receipt.operation_id, merge.receipt.plan_id
+    merged = read_patiently(
+        "merged-plan",
+        (table.full_name, operation_id),
+        lambda: reads.begin_merged_plan(table, operation_id),
+        "The manifests of the merge are read for its checks. Many files take a moment.",
+    )
+    if merged is None:
+        return facts
+    known = replace(
+        merge,
+        merged=merged,
+        # A run that planned again keeps what it found under the plan that it carried out.
+        conflicts=_settled_rows(table, plan_id),
+        tried_millis=_tried(identifier, source, target, plan_id),
+    )
+    return replace(facts, merge=known)
 
 
 def _settled_rows(table: Identifier, plan_id: str) -> int | None:
