@@ -190,6 +190,12 @@ def _call_for(call: ProcedureCall, member: Member) -> ProcedureCall:
     )
 
 
+def _only_there(planned: PlannedOperation) -> tuple[str, ...]:
+    """Return the sentences about what only the branch of a table has, which its rescue keeps."""
+    journal = planned.journal
+    return journal.lost if isinstance(journal, DropBranchJournal) else ()
+
+
 def _preview(
     warehouse: Warehouse,
     seen: CatalogOnBranch,
@@ -215,7 +221,7 @@ def _preview(
         consequences += [
             replace(each, text=f"{member.name}: {each.text}")
             for each in planned.preview.consequences
-            if each.weight in (Weight.BLOCKS, Weight.LOSES)
+            if each.weight in (Weight.BLOCKS, Weight.LOSES) or each.text in _only_there(planned)
         ]
     made = [member for member, planned in plans if planned is not None]
     lost = [member.name for member, _ in plans if member.state is MemberState.LOST]
