@@ -164,16 +164,22 @@ def _shared_partitions(
 
 def _check_functions(schema: TableSchema, found: Findings) -> None:
     """Refuse where rows have to be written again that a function merges into something else."""
-    for column, function in functions_not_replayable(schema).items():
-        found.blocks.append(
-            Block(
-                kind=ErrorKind.UNSUPPORTED,
-                text="Both sides changed the same part of the table, and the aggregate function "
-                f"{function!r} of column {column!r} is not merged: no row can be written that "
-                "turns its value into another one. Let the job that wrote the source write to the "
-                "target instead.",
-            )
+    functions = functions_not_replayable(schema)
+    if not functions:
+        return
+    # A block a column would repeat one sentence for as many columns as the table has.
+    column, function = next(iter(functions.items()))
+    others = len(functions) - 1
+    more = f", nor are those of {others} more column{'s'[: others - 1]}" if others else ""
+    found.blocks.append(
+        Block(
+            kind=ErrorKind.UNSUPPORTED,
+            text="Both sides changed the same part of the table, and the aggregate function "
+            f"{function!r} of column {column!r} is not merged{more}: no row can be written that "
+            f"turns {'a value of theirs' if others else 'its value'} into another one. Let the job "
+            "that wrote the source write to the target instead.",
         )
+    )
 
 
 def _check_bucket_mode(

@@ -98,6 +98,27 @@ def test_a_function_that_no_row_undoes_is_refused_before_rows_are_compared(
 
 
 @pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (1, "'collect' of column 'c0' is not merged: no row"),
+        (2, "'collect' of column 'c0' is not merged, nor are those of 1 more column: no row"),
+        (9, "'collect' of column 'c0' is not merged, nor are those of 8 more columns: no row"),
+    ],
+)
+def test_columns_with_functions_that_no_row_undoes_are_counted_in_one_sentence(
+    columns: int, words: str
+) -> None:
+    names = [f"c{number}" for number in range(columns)]
+    functions = {f"fields.{name}.aggregate-function": "collect" for name in names}
+    options = {"bucket": "1", "merge-engine": "aggregation", **functions}
+    fields = [column(number, name, "STRING") for number, name in enumerate(names, start=1)]
+    table = replace(of(ID, *fields), primary_keys=("id",), options=Options(options))
+    place = (encode_row([], []), 0)
+    (block,) = merge(table, [place], [place]).blocks
+    assert words in block.text
+
+
+@pytest.mark.parametrize(
     "table",
     [
         schema(**{"deletion-vectors.enabled": "true"}),
