@@ -35,10 +35,13 @@ from branch_console.format.data_types import (
     data_type_to_json,
 )
 from branch_console.format.identifier import Identifier
+from branch_console_app.models.parts.wording import NULL
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Write: TypeAlias = Callable[[object], str]
+"""Formats one value."""
 Tell: TypeAlias = Callable[[str, int, int | None], None]
 """Told what goes on, how many units of it are done and, once known, of how many."""
 
@@ -148,15 +151,20 @@ def print_line(text: str = "") -> None:
     print(visible(text))
 
 
-def print_fields(fields: Mapping[str, object]) -> None:
-    """Print names and values in two columns."""
-    rows = [[visible(name), shown(value)] for name, value in fields.items()]
+def print_fields(fields: Mapping[str, object], *, write: Write | None = None) -> None:
+    """Print names and values in two columns, values as `shown` has them or as `write` does."""
+    write = write or shown
+    rows = [[visible(name), write(value)] for name, value in fields.items()]
     width = max((cell_len(name) for name, _ in rows), default=0)
     _print_block((), rows, [width, 0], [False, False])
 
 
 def print_rows(
-    headings: Sequence[str], rows: Iterable[Sequence[object]], *, total: int | None = None
+    headings: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    total: int | None = None,
+    write: Write | None = None,
 ) -> None:
     """Print rows under headings, block by block, and how many are left out.
 
@@ -164,14 +172,15 @@ def print_rows(
         headings: One a column; `>rows` stands right, as figures do.
         rows: Any number; they are formatted as they come.
         total: How many there are in all, if `rows` are only the first.
+        write: Formats a value; `shown` where left out.
     """
-    source = iter(rows)
+    source, write = iter(rows), write or shown
     titles = [visible(heading.removeprefix(">")) for heading in headings]
     rights = [heading.startswith(">") for heading in headings]
     widths = [cell_len(title) for title in titles]
     printed = 0
     while block := list(islice(source, _ROWS_A_BLOCK)):
-        cells = [[shown(value) for value in row] for row in block]
+        cells = [[write(value) for value in row] for row in block]
         # A later block keeps the widths of the earlier ones, so that the columns stay aligned.
         widths = [
             max(width, *(cell_len(row[column]) for row in cells))
@@ -187,7 +196,11 @@ def print_rows(
 
 
 def print_table(
-    table: pa.Table, limit: int | None, columns: Mapping[str, str] | None = None
+    table: pa.Table,
+    limit: int | None,
+    columns: Mapping[str, str] | None = None,
+    *,
+    write: Write | None = None,
 ) -> None:
     """Print the first rows of an Arrow table.
 
@@ -197,7 +210,9 @@ def print_table(
         table: The table to print.
         limit: How many rows; None for the usual number, 0 for all.
         columns: Column names by heading; all of them where left out.
+        write: Formats a value; `shown` where left out.
     """
+    write = write or shown
     columns = columns or {name: name for name in table.column_names}
     rows = first_rows(table, limit)
     chosen = rows.select(list(columns.values()))
@@ -206,10 +221,10 @@ def print_table(
         for heading, field in zip(columns, chosen.schema, strict=True)
     ]
     values = (row.values() for batch in _batches(chosen) for row in batch)
-    if _is_too_wide(headings, chosen):
-        _print_blocks(list(columns), values, total=table.num_rows, printed=rows.num_rows)
+    if _is_too_wide(headings, chosen, write):
+        _print_blocks(list(columns), values, write, total=table.num_rows, printed=rows.num_rows)
     else:
-        print_rows(headings, (tuple(row) for row in values), total=table.num_rows)
+        print_rows(headings, (tuple(row) for row in values), total=table.num_rows, write=write)
 
 
 def first_rows(table: pa.Table, limit: int | None, *, as_json: bool = False) -> pa.Table:
@@ -239,6 +254,20 @@ def shown(value: object) -> str:
         case list() | tuple():
             return ", ".join(shown(part) for part in value)
     return visible(str(value))
+
+
+def sql_value(value: object) -> str:
+    """Format a value of an answer to a statement: NULL, and the text NULL in quotes."""
+    match value:
+        case None:
+            return NULL
+        case str() if value == NULL:
+            return f'"{NULL}"'
+        case Mapping():
+            return ", ".join(f"{sql_value(key)}={sql_value(part)}" for key, part in value.items())
+        case list() | tuple():
+            return ", ".join(sql_value(part) for part in value)
+    return shown(value)
 
 
 def visible(text: str) -> str:
@@ -369,20 +398,26 @@ def _padded(cell: str, width: int, is_right: bool) -> str:
     return blanks + cell if is_right else cell + blanks
 
 
-def _is_too_wide(headings: Sequence[str], table: pa.Table) -> bool:
+def _is_too_wide(headings: Sequence[str], table: pa.Table, write: Write) -> bool:
     if _is_piped():
         return False
     sample = [headings, *(row.values() for row in table.slice(0, ROWS_SHOWN).to_pylist())]
-    widths = (max(cell_len(shown(cell)) for cell in column) for column in zip(*sample, strict=True))
+    widths = (max(cell_len(write(cell)) for cell in column) for column in zip(*sample, strict=True))
     return sum(widths) + 2 * len(headings) > 2 * _console().width
 
 
 def _print_blocks(
-    headings: Sequence[str], rows: Iterable[Iterable[object]], *, total: int, printed: int
+    headings: Sequence[str],
+    rows: Iterable[Iterable[object]],
+    write: Write,
+    *,
+    total: int,
+    printed: int,
 ) -> None:
     for number, row in enumerate(rows, start=1):
         print_line(f"{number}.")
-        print_fields(dict(zip((f"  {heading}" for heading in headings), row, strict=True)))
+        fields = dict(zip((f"  {heading}" for heading in headings), row, strict=True))
+        print_fields(fields, write=write)
     if total > printed:
         print_line(f"… {total - printed:,} more")
 

@@ -35,6 +35,7 @@ from branch_console_app.cli.output import (
     print_note,
     print_table,
     progress,
+    sql_value,
 )
 from branch_console_app.cli.request_options import AskedRequest, takes
 
@@ -130,7 +131,7 @@ def print_answer(found: Answer, *, as_json: bool, is_all: bool = False) -> None:
             }
         )
         return
-    print_table(found.rows, 0)
+    print_table(found.rows, 0, write=sql_value)
     if found.has_more and not is_all:
         print_line("… more rows; --limit 0 prints all")
     for note in found.notes:

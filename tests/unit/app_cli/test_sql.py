@@ -1,5 +1,6 @@
 """Statements about branches from the command line, done in this process."""
 
+import json
 import os
 from pathlib import Path
 from uuid import UUID
@@ -13,7 +14,9 @@ from branch_console.jobs import client
 from branch_console.jobs.results import KeptAnswers
 from branch_console.jobs.settings import JobSettings
 from branch_console.sql.answer import Answer
+from branch_console_app.cli import output
 from branch_console_app.cli.arguments import open_services
+from branch_console_app.cli.sql import print_answer
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.command_line import CommandLine
 
@@ -191,6 +194,22 @@ def test_the_rows_of_a_job_are_printed_later(console: CommandLine, bench: Branch
     assert [line.strip() for line in some.lines[:3]] == ["id", "1", "2"]
     assert "more rows" in some.out
     assert some.err == "main is read.\n"
+
+
+@pytest.mark.parametrize("is_piped", [True, False])
+def test_null_and_the_texts_that_look_like_it_are_told_apart(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, is_piped: bool
+) -> None:
+    monkeypatch.setattr(output, "_is_piped", lambda: is_piped)
+    values = [None, "NULL", "-", ""]
+    row = {f"c{number}": value for number, value in enumerate(values)}
+    rows = pa.Table.from_pylist([{**row, "l": ["NULL", None], "s": {"a": None}}])
+    print_answer(Answer(rows=rows, has_more=False, plan="", notes=()), as_json=False)
+    printed = capsys.readouterr().out.splitlines()[1]
+    assert printed.split() == ["NULL", '"NULL"', "-", '"NULL",', "NULL", "a=NULL"]
+    print_answer(Answer(rows=rows, has_more=False, plan="", notes=()), as_json=True)
+    (found,) = json.loads(capsys.readouterr().out)["rows"]
+    assert [found[name] for name in row] == values
 
 
 def test_rows_that_are_not_kept_are_told_where_the_jobs_cannot_be_read(

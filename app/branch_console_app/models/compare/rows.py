@@ -20,9 +20,8 @@ from branch_console.diff.rows.row_kind import RowKind
 from branch_console.format.data_types import AtomicType, DataType, TypeRoot
 from branch_console.format.table_schema import TableSchema
 from branch_console_app.models.parts.query_answer import to_csv
-from branch_console_app.models.parts.wording import MINUS, count, visible
+from branch_console_app.models.parts.wording import MINUS, NULL, count, visible
 
-NULL: Final = "NULL"
 MARKS: Final = {RowKind.ADDED: "+", RowKind.REMOVED: MINUS, RowKind.CHANGED: "~"}
 _ARROW: Final = " → "
 _LONGEST: Final = 200

@@ -12,6 +12,7 @@ from typing import Final
 
 MINUS: Final = "\N{MINUS SIGN}"
 NOT_READ: Final = "\N{EN DASH}"
+NULL: Final = "NULL"
 _FULL_UP_TO: Final = 999_999
 _ID_LENGTH: Final = 8
 _LONGEST_LINE: Final = 400

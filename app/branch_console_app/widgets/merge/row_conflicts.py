@@ -13,11 +13,10 @@ from branch_console.operations.merge_requests import CompareRowsRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import state
-from branch_console_app.models.compare.rows import NULL
 from branch_console_app.models.merge.merge_facts import RowsOfMerge
 from branch_console_app.models.merge.resolver import Group, groups_of
 from branch_console_app.models.merge.row_conflicts import RowConflictLine, conflict_lines
-from branch_console_app.models.parts.wording import code, count, plain, plural, prose
+from branch_console_app.models.parts.wording import NULL, code, count, plain, plural, prose
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.job_here import follow_here, job_here, start_here
