@@ -14,7 +14,10 @@ from branch_console.procedures.browse.tables import list_tables, read_names
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.maintenance.doctor import examine
 from tests.support.branch_bench import NOW, BranchBench, TrustingRows
+
+DAY = 86_400_000
 
 
 @pytest.fixture
@@ -76,6 +79,29 @@ def test_a_broken_branch_that_was_dropped_is_no_risk_and_told_until_it_is_releas
     assert table.blocked_until == end
     later = bench.warehouse(clock=lambda: end)
     assert [each.blocked_until for each in list_tables(later)] == [None]
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_expiry_is_told_as_blocked_to_the_end_of_a_grace_of_any_length(
+    bench: BranchBench, is_kept: bool
+) -> None:
+    """Health tells it all that time, so the list of tables must not fall silent before."""
+    lose_manifest_list(bench)
+    if is_kept:
+        rescue = bench.call("drop_branch", branch="dev").rescue_branch
+        gone = bench.call("release_branch", operation="away", branch=rescue, grace="30 d")
+    else:
+        gone = bench.call("drop_branch", branch="dev", reclaim=True, grace="30 d")
+    end = gone.finished_millis + 30 * DAY
+    for now, told in (
+        *((end - days * DAY, end) for days in (29, 24, 22, 10)),
+        (end - 1, end),
+        (end, None),
+    ):
+        later = bench.warehouse(clock=lambda now=now: now)
+        assert [each.blocked_until for each in list_tables(later)] == [told]
+        rules = {each.rule for each in examine(later, bench.identifier).findings}
+        assert ("F34" in rules) is (told is not None)
 
 
 def test_a_released_branch_that_can_be_read_blocks_no_expiry(bench: BranchBench) -> None:

@@ -22,8 +22,8 @@ from branch_console.procedures.browse.page_values import (
 from branch_console.procedures.call.row_figures import counted_figure, head_figure
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.releases import (
-    has_late_release,
     is_head_found,
+    release_operations,
     releases_in_grace,
 )
 from branch_console.storage.parallel_io import map_parallel
@@ -195,13 +195,14 @@ def _blocked_until(
     warehouse: Warehouse, table: FileStoreTable, events: Sequence[LineageEvent]
 ) -> int | None:
     """When undo ends of the last released branch whose head cannot be read, None without one."""
-    if not has_late_release(events, warehouse.clock()):
+    operations = release_operations(events)
+    if not operations:
         return None
     try:
         return max(
             (
                 each.until_millis
-                for each in releases_in_grace(warehouse, table)
+                for each in releases_in_grace(warehouse, table, operations)
                 if not is_head_found(table.retired(each.operation_id, each.branch))
             ),
             default=None,

@@ -4,7 +4,7 @@ Until its undo ends, the names of such a branch count as references. If one cann
 leaves the table before that.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +16,6 @@ from branch_console.maintenance.references import retired_operations
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.table.file_store_table import FileStoreTable
 
-_LOOKED_BACK_MILLIS: Final = 7 * 86_400_000
 _CODECS: Final = {"drop_branch": DROP_JOURNAL, "release_branch": RELEASE_JOURNAL}
 """The operations that release a branch; the journals of all others load pyarrow."""
 
@@ -37,8 +36,15 @@ class ReleaseInGrace:
     until_millis: int
 
 
-def releases_in_grace(warehouse: Warehouse, table: FileStoreTable) -> tuple[ReleaseInGrace, ...]:
+def releases_in_grace(
+    warehouse: Warehouse, table: FileStoreTable, among: Collection[str] | None = None
+) -> tuple[ReleaseInGrace, ...]:
     """Return the released branches of a table that undo can bring back now.
+
+    Args:
+        warehouse: The warehouse of the table.
+        table: The table on any branch.
+        among: The only operations to look at; None for all whose names are still retired.
 
     Raises:
         FormatError: The journal of one cannot be decoded.
@@ -46,6 +52,8 @@ def releases_in_grace(warehouse: Warehouse, table: FileStoreTable) -> tuple[Rele
     journal, now = Journal(warehouse.store, table.paths), warehouse.clock()
     found = []
     for operation_id in retired_operations(table):
+        if among is not None and operation_id not in among:
+            continue
         end, intent = journal.end_of(operation_id), journal.find(operation_id)
         if end is None or intent is None or intent.procedure not in _CODECS:
             continue
@@ -65,17 +73,18 @@ def releases_in_grace(warehouse: Warehouse, table: FileStoreTable) -> tuple[Rele
     return tuple(found)
 
 
-def has_late_release(events: Iterable[LineageEvent], now_millis: int) -> bool:
-    """Whether a branch was released in the last 7 days, by the ledger that was read already.
+def release_operations(events: Iterable[LineageEvent]) -> frozenset[str]:
+    """Return the operations that released a branch, by the ledger, however long ago.
 
-    A table without one needs no request for what undo can bring back.
+    A grace may last as long as its caller wants, and no event tells it. What a table without a
+    release can bring back needs no request.
     """
-    return any(
-        event.kind is LineageKind.DROPPED
+    return frozenset(
+        event.operation_id
+        for event in events
+        if event.kind is LineageKind.DROPPED
         and event.receipt is not None
         and event.receipt.rescue_branch is None
-        and event.time_millis > now_millis - _LOOKED_BACK_MILLIS
-        for event in events
     )
 
 
