@@ -259,7 +259,7 @@ def _check_of_tables(
     if not of_catalog and not of_tables:
         # Most tables were never judged: their rules need not be read to know that.
         return None
-    checks: dict[str, HeadCheck | None] = {}
+    checks: dict[MergedTable, HeadCheck | None] = {}
     for table in tables:
         rules = reads.rules(table.name)
         if rules is None:
@@ -269,7 +269,7 @@ def _check_of_tables(
             *_checks(reads, table.name, of_tables.get(table.id, [])),
         )
         known = [each for each in found if each is not None and table.takes(each)]
-        checks[table.name.full_name] = max(
+        checks[table] = max(
             (each for each in known if is_plain or table.is_forward),
             key=lambda check: check.time_millis,
             default=None,

@@ -19,6 +19,7 @@ from branch_console_app.judged_heads import JudgementReads, read_catalog_checks
 from branch_console_app.services import Services
 from tests.console.pages import Console, Page, settings
 from tests.console.pretend import job
+from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_warehouse import CatalogWarehouse
 from tests.unit.procedures.test_catalog_gate import Counting, rules
 from tests.unit.procedures.test_catalog_merge_run import TABLES, write
@@ -102,8 +103,12 @@ def made(tmp_path: Path) -> CatalogWarehouse:
 
 @pytest.fixture
 def console(made: CatalogWarehouse, tmp_path: Path) -> Console:
-    """The console after a merge of dev that the rule of one table has stopped."""
-    services, engine = JudgedServices(settings(tmp_path)), Keeping({"air.planes": 3})
+    return stopped(made, tmp_path, {"air.planes": 3})
+
+
+def stopped(made: CatalogWarehouse, tmp_path: Path, broken: dict[str, int]) -> Console:
+    """Return the console after a merge of dev that the rules of some tables have stopped."""
+    services, engine = JudgedServices(settings(tmp_path)), Keeping(broken)
     call = made.call("merge_catalog_branch", branch="dev")
     with pytest.raises(Refused):
         run_call(made.warehouse, engine, call, InlineStages())
@@ -158,6 +163,15 @@ def test_what_a_job_did_not_find_is_not_asked_for_again(
         assert len(asked) == 3
         page.run()
         assert services.asked == asked
+
+
+def test_a_table_that_the_branch_renamed_is_marked_too(
+    made: CatalogWarehouse, tmp_path: Path
+) -> None:
+    CatalogBench(root=made.folder).run("USE BRANCH dev; ALTER TABLE air.planes RENAME TO air.jets")
+    page = stopped(made, tmp_path, {"air.planes": 3}).open("merge", **MERGE)
+    assert "Blocked by rule `seat` of `air.planes`" in page.text
+    assert page.text.count("✕ rule fails") == 1
 
 
 def test_an_operator_merges_despite_the_rule_with_a_reason(console: Console) -> None:

@@ -231,7 +231,7 @@ def test_rules_that_warn_are_told_in_the_same_words_on_the_card_and_the_page(
     page = run_before(console, judge(RULES, found, {}))
     assert "**Quality rules:** 1 of 2 rules passed, `delay` warns in a dry run" in page.text
     card = console.open("branches", db="air", table="flights", branch="fix-delays").text
-    said = "△ merge into `main`\\: 1 of 2 quality rules passed, `delay` warns"
+    said = "△ merge into `main`: 1 of 2 quality rules passed, `delay` warns"
     assert f":orange-badge[{said}]" in card
 
 

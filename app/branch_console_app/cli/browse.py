@@ -168,7 +168,7 @@ def branches(
     _report_broken((f"Branch {item.name!r}", item.error) for item in items)
     _report_broken_events(broken)
     for name, check in checks.items():
-        print_line(f"{name}: {check.sentence}, checked {local_time(check.time_millis)}")
+        print_line(f"{name}: {check.sentence()}, checked {local_time(check.time_millis)}")
     for item in items:
         for finding in item.findings:
             if finding.severity is not HazardSeverity.INFO:

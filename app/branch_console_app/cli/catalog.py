@@ -75,7 +75,7 @@ def list_branches(warehouse: WarehouseOption = None, as_json: JsonOption = False
         ],
     )
     for name, check in checks.items():
-        print_line(f"{name}: {check.sentence}, checked {local_time(check.time_millis)}")
+        print_line(f"{name}: {check.sentence()}, checked {local_time(check.time_millis)}")
 
 
 @catalog.command("show")

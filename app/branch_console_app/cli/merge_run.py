@@ -125,7 +125,7 @@ def run_merge(
         print_gate(rules)
         if check is not None:
             when = local_time(check.time_millis)
-            print_line(f"{plan.source}: {check.sentence}, checked {when}")
+            print_line(f"{plan.source}: {check.sentence()}, checked {when}")
     is_done = isinstance(plan, UpToDatePlan)
     refusal = None if is_done else _refusal(decision)
     if preview or refusal is not None or is_done:

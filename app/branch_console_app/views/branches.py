@@ -312,7 +312,7 @@ def _show_row(
     quiet = quiet_words(item.quiet_since_millis)
     standing = standing_badge(track, short=True) + (f" :gray-badge[{quiet}]" if quiet else "")
     if check is not None and check.blocks:
-        standing += f" {check_badge(check, check.words)}"
+        standing += f" {check_badge(check, check.words(code))}"
     rows.text(cells[_VERSUS], _VERSUS, standing)
     rows.text(cells[_FILES], _FILES, files_badge(item.health))
     rows.text(cells[_FORK], _FORK, _fork_words(item))

@@ -50,6 +50,8 @@ class RuleFinding:
         shows_new: Whether the examples are only of rows that did not fail before.
         partitions: Those in which more rows fail than before, the largest growth first; none where
             no more rows fail in all.
+        table: The table of the rule in a report on many tables; None in a report on one table, and
+            in one of an earlier release, whose ids begin with the table.
     """
 
     rule: str
@@ -68,6 +70,12 @@ class RuleFinding:
     examples: tuple[str, ...] = ()
     partitions: tuple[PartitionFailures, ...] = ()
     shows_new: bool = False
+    table: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Its id, after its table in a report on many tables: `air.flights: tail`."""
+        return self.rule if self.table is None else f"{self.table}: {self.rule}"
 
     @property
     def is_new(self) -> bool:
@@ -144,4 +152,7 @@ def findings_of(rows: Iterable[Mapping[str, Any]]) -> tuple[RuleFinding, ...]:
 
 def _object(finding: RuleFinding) -> dict[str, Any]:
     partitions = [asdict(each) for each in finding.partitions]
-    return {**asdict(finding), "examples": list(finding.examples), "partitions": partitions}
+    found = {**asdict(finding), "examples": list(finding.examples), "partitions": partitions}
+    if finding.table is None:
+        del found["table"]
+    return found

@@ -125,6 +125,7 @@ def _judged(rule: QualityRule, after: RuleResult, before: RuleResult | None) -> 
         examples=after.examples,
         partitions=after.partitions,
         shows_new=after.shows_new,
+        table=None,
     )
 
 

@@ -58,8 +58,8 @@ def test_nobody_says_that_nothing_collides_before_rows_were_compared(
 
 def judged(verdict: str) -> HeadCheck:
     finding = RuleFinding(
-        rule="air.legs: count", asked="", severity="block", verdict=verdict, said="", failures=1,
-        rows=16, failures_before=0,
+        table="air.legs", rule="count", asked="", severity="block", verdict=verdict, said="",
+        failures=1, rows=16, failures_before=0,
     )  # fmt: skip
     return HeadCheck(
         judged=(), target="main", is_of_source=False, job="j", time_millis=1,

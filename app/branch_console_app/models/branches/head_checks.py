@@ -1,6 +1,6 @@
 """Findings of quality rules on merges at the present heads of branches, from jobs on record."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,28 +24,31 @@ CATALOG_MERGE: Final = MergeCatalogRequest.procedure
 """The job that judges all tables of a merge of the catalog, each by its own rules."""
 
 
-_OF_TABLE: Final = ": "
-"""Divides a table from its rule, as a merge of the catalog names the rules of many tables."""
+def quoted(name: str) -> str:
+    """Write a name in quotes, as texts without marks have it."""
+    return f"'{name}'"
 
 
-def table_and_rule(rule: str) -> tuple[str, str]:
-    """Return the table of a rule, empty if only one table is meant, and the id of the rule."""
-    table, _, rule_id = rule.rpartition(_OF_TABLE)
-    return table, rule_id
+def rule_words(finding: RuleFinding, mark: Callable[[str], str] = quoted) -> str:
+    """Name the rule of a finding: `'tail'`, or `'tail' of 'air.flights'`.
+
+    Args:
+        finding: The finding.
+        mark: Writes a name: in quotes, or as Markdown.
+    """
+    of_table = "" if finding.table is None else f" of {mark(finding.table)}"
+    return f"{mark(finding.rule)}{of_table}"
 
 
-def rule_words(rule: str) -> str:
-    """Name a rule with names in quotes: `'tail'`, or `'tail' of 'air.flights'`."""
-    table, rule_id = table_and_rule(rule)
-    return f"'{rule_id}' of '{table}'" if table else f"'{rule_id}'"
-
-
-def result_words(findings: Sequence[RuleFinding], noun: str = "rule") -> str:
-    """Say how many rules passed, names in quotes: `1 of 2 rules passed, 'tail' warns`.
+def result_words(
+    findings: Sequence[RuleFinding], noun: str = "rule", mark: Callable[[str], str] = quoted
+) -> str:
+    """Say how many rules passed, and which warn: `1 of 2 rules passed, 'tail' warns`.
 
     Args:
         findings: What was found of each rule.
         noun: The word for a rule.
+        mark: Writes a name: in quotes, or as Markdown.
     """
     passed = sum(each.verdict == GateVerdict.PASS for each in findings)
     said = f"{passed} of {plural(len(findings), noun)} passed"
@@ -53,7 +56,7 @@ def result_words(findings: Sequence[RuleFinding], noun: str = "rule") -> str:
         (GateVerdict.WARN, "warns", "warn"),
         (GateVerdict.INFO, "fails for information only", "fail for information only"),
     ):
-        named = [rule_words(each.rule) for each in findings if each.verdict == verdict]
+        named = [rule_words(each, mark) for each in findings if each.verdict == verdict]
         if named:
             said += f", {listed(named)} {one if len(named) == 1 else many}"
     return said
@@ -112,6 +115,8 @@ class HeadCheck:
         is_of_source: Whether it says nothing of a merge that finds changes on both sides.
         job: The job that judged.
         time_millis: When it was done.
+        blocking_tables: The ids of the tables whose rules stop a merge of the catalog; none of a
+            merge of one table.
     """
 
     judged: tuple[str, ...]
@@ -120,19 +125,22 @@ class HeadCheck:
     report: GateReport
     job: str
     time_millis: int
+    blocking_tables: frozenset[str] = frozenset()
 
-    @property
-    def words(self) -> str:
-        """Say what was found, names in quotes: `blocked by 'tail'`, `2 of 2 rules passed`."""
-        blocking = [rule_words(each.rule) for each in self.report.blocking]
+    def words(self, mark: Callable[[str], str] = quoted) -> str:
+        """Say what was found: `blocked by 'tail'`, `2 of 2 rules passed`.
+
+        Args:
+            mark: Writes a name: in quotes, or as Markdown.
+        """
+        blocking = [rule_words(each, mark) for each in self.report.blocking]
         if blocking:
             return f"blocked by {listed(blocking, most=1)}"
-        return result_words(self.report.findings, "quality rule")
+        return result_words(self.report.findings, "quality rule", mark)
 
-    @property
-    def sentence(self) -> str:
+    def sentence(self, mark: Callable[[str], str] = quoted) -> str:
         """Say the same with the target: `merge into 'main' is blocked by 'tail'`."""
-        return f"merge into '{self.target}'{' is' if self.blocks else ':'} {self.words}"
+        return f"merge into {mark(self.target)}{' is' if self.blocks else ':'} {self.words(mark)}"
 
     @property
     def warns(self) -> bool:
@@ -151,7 +159,7 @@ class HeadCheck:
             "time_millis": self.time_millis,
             "target": self.target,
             "verdict": str(self.report.verdict),
-            "blocking": [each.rule for each in self.report.blocking],
+            "blocking": [each.name for each in self.report.blocking],
         }
 
 
@@ -191,25 +199,25 @@ def has_catalog_options(asked: MergeCatalogRequest) -> bool:
     return options != (plain.strict, plain.scope, plain.isolation, plain.policy)
 
 
-def check_of_tables(found: Mapping[str, HeadCheck | None], target: str) -> HeadCheck | None:
+def check_of_tables(found: Mapping[MergedTable, HeadCheck | None], target: str) -> HeadCheck | None:
     """Return the result for a merge of the catalog, of which one table that is blocked blocks all.
 
     It passes only if each table was judged; None if nothing is known.
 
     Args:
-        found: The check of each table that has rules, by its name; None of one without a check.
+        found: The check of each table that has rules; None of one without a check.
         target: The branch that they would be merged into.
     """
-    known = {name: check for name, check in found.items() if check is not None}
-    shown = {name: check for name, check in known.items() if check.blocks}
-    if not shown and (not known or len(known) < len(found)):
+    known = {table: check for table, check in found.items() if check is not None}
+    blocking = {table: check for table, check in known.items() if check.blocks}
+    if not blocking and (not known or len(known) < len(found)):
         return None
-    shown = shown or known
+    shown = blocking or known
     # The one that was made first says how long all of it is known.
     oldest = min(shown.values(), key=lambda check: check.time_millis)
     findings = (
-        replace(finding, rule=f"{name}{_OF_TABLE}{finding.rule}")
-        for name, check in shown.items()
+        replace(finding, table=table.name.full_name)
+        for table, check in shown.items()
         for finding in check.report.findings
     )
     return HeadCheck(
@@ -219,6 +227,7 @@ def check_of_tables(found: Mapping[str, HeadCheck | None], target: str) -> HeadC
         report=GateReport(digest="", findings=tuple(findings)),
         job=oldest.job,
         time_millis=oldest.time_millis,
+        blocking_tables=frozenset(each.id for each in blocking),
     )
 
 

@@ -14,7 +14,7 @@ class OverriddenRules:
     """The rules that did not let a result pass, and who published it nevertheless.
 
     Attributes:
-        rules: The ids of the rules, the gravest first.
+        rules: The names of the rules, the gravest first.
     """
 
     rules: tuple[str, ...]
@@ -29,7 +29,7 @@ class OverriddenRules:
             return None
         report = GateReport(digest="", findings=findings_of(gate["findings"]))
         return cls(
-            rules=tuple(each.rule for each in report.blocking),
+            rules=tuple(each.name for each in report.blocking),
             actor=override.actor,
             reason=override.reason,
         )

@@ -19,7 +19,7 @@ from branch_console_app.models.branches.head_checks import (
     result_words,
     target_of,
 )
-from branch_console_app.models.parts.wording import code, listed, prose
+from branch_console_app.models.parts.wording import code, listed
 
 OTHER_COMMITS: Final = "on other commits"
 UNKNOWN_COMMITS: Final = "perhaps on other commits"
@@ -111,7 +111,7 @@ def stopped_words(blocking: Sequence[RuleFinding]) -> str:
 
 def passed_words(findings: Sequence[RuleFinding]) -> str:
     """Say how many rules passed, and name as Markdown those that only warn."""
-    return prose(result_words(findings))
+    return result_words(findings, mark=code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -711,7 +711,7 @@ def blocked_by(blocking: tuple[RuleFinding, ...], target: str) -> str:
     """Say which rule blocks a merge into a target, and by how many rows, in Markdown."""
     first, others = blocking[0], len(blocking) - 1
     more = f" {plural(others, 'more rule blocks', 'more rules block')} it, too." if others else ""
-    rule = prose(rule_words(first.rule))
+    rule = rule_words(first, code)
     if first.failures is None:
         return f"Blocked by rule {rule}: {plain(first.said)}{more}"
     of = "" if first.rows is None else f" of {full_count(first.rows)}"

@@ -134,11 +134,16 @@ def quiet_words(since_millis: int | None) -> str:
 
 
 def check_badge(check: HeadCheck, words: str) -> str:
-    """Write what the rules found for the merge of a branch as a badge, in words of the check."""
+    """Write what the rules found for the merge of a branch as a badge, in words of the check.
+
+    Args:
+        check: The check.
+        words: Its words, as Markdown.
+    """
     colour, glyph = ("orange", "△") if check.warns else ("green", "✓")
     if check.blocks:
         colour, glyph = "red", "✕"
-    return f":{colour}-badge[{glyph} {prose(words)}]"
+    return f":{colour}-badge[{glyph} {words}]"
 
 
 def show_branch_card(
@@ -160,7 +165,7 @@ def show_branch_card(
         if item.health is not Health.HEALTHY:
             badges.append(files_badge(item.health, subject="files"))
         if check is not None:
-            badges.append(check_badge(check, check.sentence))
+            badges.append(check_badge(check, check.sentence(code)))
             badges.append(f":gray[checked {age(check.time_millis, state.now_millis())}]")
         if item.protection is not None:
             badges.append(":blue-badge[:material/lock: protected]")

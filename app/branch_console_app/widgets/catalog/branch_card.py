@@ -66,7 +66,7 @@ def show_catalog_card(
         st.markdown(f"{standing_badge(lane_of(branch))} {files}")
         if check is not None:
             checked = f":gray[checked {age(check.time_millis, state.now_millis())}]"
-            st.markdown(f"{check_badge(check, check.sentence)} {checked}")
+            st.markdown(f"{check_badge(check, check.sentence(code))} {checked}")
         if item.error is not None:
             st.error(f"{prose(item.error.message)} {code(item.error.kind)}")
         else:

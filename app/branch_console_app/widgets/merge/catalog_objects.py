@@ -9,7 +9,7 @@ from branch_console.merge.catalog.object_merge import ObjectKind
 from branch_console.merge.plan import Plan
 from branch_console.procedures.call.consequence import Preview
 from branch_console_app import reads, state
-from branch_console_app.models.branches.head_checks import HeadCheck, table_and_rule
+from branch_console_app.models.branches.head_checks import HeadCheck
 from branch_console_app.models.merge.catalog_merge import (
     MergedObjectLine,
     ObjectVerdict,
@@ -53,9 +53,8 @@ def show_merged_objects(
         preview: The preview of its command.
         check: The result of the quality rules for this merge; None if it is not known.
     """
-    failing = (
-        set() if check is None else {table_and_rule(each.rule)[0] for each in check.report.blocking}
-    )
+    # By id: the target may have had another name for a table, and its rules are under that one.
+    failing = frozenset() if check is None else check.blocking_tables
     lines = object_lines(plan)
     listed = rows.row_list("merged-objects")
     visible = rows.page_of_rows("cm_p", len(lines), _PER_PAGE)
@@ -64,7 +63,7 @@ def show_merged_objects(
         rows.head("merged-objects", _COLUMNS)
         for number, line in enumerate(lines[visible]):
             is_open = line.merged.id == opened
-            _show_line(number, line, is_open=is_open, fails=line.merged.merged_name in failing)
+            _show_line(number, line, is_open=is_open, fails=line.merged.id in failing)
             if is_open:
                 with st.container(border=True, key="card-object"):
                     _show_opened(line, preview)

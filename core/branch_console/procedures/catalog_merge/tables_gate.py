@@ -202,7 +202,7 @@ def _together(reports: Sequence[tuple[Identifier, GateReport]]) -> GateReport:
     findings = (
         replace(
             finding,
-            rule=f"{name.table_name}: {finding.rule}",
+            table=name.table_name,
             said=f"{name.table_name}: {finding.said}",
         )
         for name, report in reports
