@@ -282,7 +282,17 @@ def test_a_finding_with_a_tag_for_each_of_several_snapshots_says_which_button_ta
         ({}, "the newest 10 snapshots stay, and those younger than 1 hour."),
         (
             {"snapshot.num-retained.max": "20", "snapshot.time-retained": "2 d"},
-            "the newest 10 snapshots stay, and those younger than 2 days, but at most 20.",
+            "the newest 10 snapshots stay, and those younger than 2 days, at most 20 in all.",
+        ),
+        (
+            {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "5"},
+            "the newest snapshot stays, and those younger than 1 hour, at most 5 in all.",
+        ),
+        # Then age counts for nothing.
+        ({"snapshot.num-retained.max": "10"}, "only the newest 10 snapshots stay."),
+        (
+            {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1"},
+            "only the newest snapshot stays.",
         ),
         ({"snapshot.num-retained.min": "1000000000"}, "all snapshots stay."),
     ],

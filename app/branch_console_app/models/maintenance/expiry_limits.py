@@ -27,12 +27,14 @@ def limits_sentence(options: Options, branch: str) -> str:
     least = options.read(SNAPSHOT_NUM_RETAINED_MIN)
     if least >= _ENDLESS:
         return f"By the options of {code(branch)}, all snapshots stay."
-    age = span(options.read(SNAPSHOT_TIME_RETAINED))
     most = options.read(SNAPSHOT_NUM_RETAINED_MAX)
-    limit = "" if most >= _ENDLESS else f", but at most {full_count(most)}"
+    newest = "newest snapshot stays" if least == 1 else f"newest {full_count(least)} snapshots stay"
+    if most == least:
+        return f"By the options of {code(branch)}, only the {newest}."
+    limit = "" if most >= _ENDLESS else f", at most {full_count(most)} in all"
     return (
-        f"By the options of {code(branch)}, the newest {full_count(least)} snapshots stay, and "
-        f"those younger than {age}{limit}."
+        f"By the options of {code(branch)}, the {newest}, and those younger than "
+        f"{span(options.read(SNAPSHOT_TIME_RETAINED))}{limit}."
     )
 
 
