@@ -449,7 +449,7 @@ def test_all_rows_that_fail_are_one_click_away(tmp_path: Path) -> None:
 
 def test_a_query_that_reads_the_source_says_that_its_figures_may_differ(tmp_path: Path) -> None:
     services = air_warehouse(settings(tmp_path))
-    note = "The counts are of the result of the merge. The query reads `b`: unless"
+    note = "The counts are of the result of the merge. The query reads `b`: another"
     for is_judged in (True, False):
         services.failing = FailingRows(
             branch="b", queries={"carrier": "SELECT 1"}, is_judged=is_judged

@@ -152,7 +152,11 @@ def print_findings(
         if each.failures and each.verdict != GateVerdict.PASS and each.rule in queries:
             rows = "all that fail, new or not" if each.shows_new else "all of them"
             if other_branch is not None:
-                rows = f"all that fail on {other_branch}, not in the result of the merge"
+                # What fails there may be other rows, and another number of them.
+                rows = (
+                    f"all rows of {other_branch} that fail (the counts above are of the result of "
+                    "the merge)"
+                )
             print_line(f"{rows}: {queries[each.rule]}")
 
 

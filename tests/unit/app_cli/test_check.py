@@ -238,5 +238,5 @@ def test_a_query_for_rows_of_a_merge_names_the_branch_that_it_reads(
     finding = replace(ORDERED.findings[0], failures=25, verdict="block")
     print_findings([finding], {finding.rule: "SELECT 1"}, other_branch="dev")
     assert capsys.readouterr().out.splitlines()[-1] == (
-        "all that fail on dev, not in the result of the merge: SELECT 1"
+        "all rows of dev that fail (the counts above are of the result of the merge): SELECT 1"
     )

@@ -43,6 +43,7 @@ def found(bench: BranchBench, name: str, **arguments: Argument) -> FailingRows:
 
 
 def test_a_merge_reads_its_source_whose_rows_would_fail(bench: BranchBench) -> None:
+    bench.append("own")
     for name in ("fast_forward", "merge_branch", "dry_run_merge"):
         listing = found(bench, name, branch="dev")
         assert listing.branch == "dev"
@@ -53,6 +54,13 @@ def test_a_merge_reads_its_source_whose_rows_would_fail(bench: BranchBench) -> N
             "(`id` IS NOT NULL) GROUP BY `id` HAVING count(*) > 1 ORDER BY `rows` DESC",
             "own": "SELECT id FROM `db`.`t$branch_dev` WHERE id > 3",
         }
+
+
+def test_a_merge_that_is_a_fast_forward_reads_what_was_judged(bench: BranchBench) -> None:
+    bench.append("new", branch="dev")
+    for name in ("merge_branch", "dry_run_merge"):
+        assert found(bench, name, branch="dev").is_judged
+        assert not found(bench, name, table="db.t", branch="main", target="dev").is_judged
 
 
 def test_a_check_reads_the_state_that_it_judged(bench: BranchBench) -> None:

@@ -154,8 +154,7 @@ def _show_finding(
     if not everything.is_judged:
         st.caption(
             f"The counts are of the result of the merge. The query reads "
-            f"{code(everything.branch)}: unless the merge is a fast-forward, another number of "
-            "rows can fail there."
+            f"{code(everything.branch)}: another number of rows can fail there."
         )
     if in_address is None:
         st.caption(f"The rows of {code(everything.branch)} that fail:")

@@ -16,6 +16,7 @@ from branch_console.procedures.compare.check_rules import judged_head_or_past
 from branch_console.procedures.run.rule_evaluation import find_rules, read_rules
 from branch_console.quality.rule_sql import LISTS_ROWS, failing_rows_query
 from branch_console.sql.token_reader import quoted_name
+from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.table_state import ReadState
 
 _MERGES: Final[Mapping[str, type[FastForwardRequest | MergeRequest]]] = MappingProxyType(
@@ -46,12 +47,14 @@ def find_failing_rows(warehouse: Warehouse, call: ProcedureCall) -> FailingRows:
     """Return the queries that list what fails the rules of a call.
 
     A check reads the state that it judged. The result of a merge is in no branch while a rule
-    blocks it, so the source is read: with a fast-forward the same rows.
+    blocks it, so the source is read: its rows are the result where the target has no commit that
+    the source lacks.
 
     Raises:
         NotFound: The table, branch, snapshot or tag is gone.
         InvalidInput: The rules cannot be read.
     """
+    is_judged = True
     if call.name == CheckRulesRequest.procedure:
         request = call.request(CheckRulesRequest)
         identifier = Identifier.parse(request.table)
@@ -59,8 +62,11 @@ def find_failing_rows(warehouse: Warehouse, call: ProcedureCall) -> FailingRows:
         text = request.rules
     elif call.name in _MERGES:
         identifier, text = Identifier.parse(call.table), None
-        source = call.request(_MERGES[call.name]).source
-        state = ReadState.as_it_is(warehouse.table(identifier.on_branch(source)))
+        merge = call.request(_MERGES[call.name])
+        source = warehouse.table(identifier.on_branch(merge.source))
+        state = ReadState.as_it_is(source)
+        target = warehouse.table(identifier.on_branch(merge.target or identifier.branch))
+        is_judged = call.name == FastForwardRequest.procedure or _contains_head(source, target)
     else:
         return NO_QUERIES
     rules = find_rules(warehouse, identifier) if text is None else read_rules(text, identifier)
@@ -76,8 +82,14 @@ def find_failing_rows(warehouse: Warehouse, call: ProcedureCall) -> FailingRows:
     return FailingRows(
         branch=state.table.branch,
         queries=queries,
-        is_judged=call.name in (CheckRulesRequest.procedure, FastForwardRequest.procedure),
+        is_judged=is_judged,
     )
+
+
+def _contains_head(source: FileStoreTable, target: FileStoreTable) -> bool:
+    head = target.head()
+    found = None if head is None else source.snapshots.find(head.id)
+    return head is not None and found is not None and found.identity.same_as(head.identity)
 
 
 def _place(identifier: Identifier, state: ReadState) -> str:
