@@ -188,6 +188,30 @@ def settlement_words(conflicts: pa.Table) -> str:
     return ", ".join(parts)
 
 
+def open_words(conflicts: pa.Table, ways: str) -> str:
+    """Say how those conflicts that a merge left open are settled; blank if it left none.
+
+    Args:
+        conflicts: Columns of `row_conflict_schema`, settled ones too.
+        ways: What settles the conflicts that a decision settles, such as `by a policy`.
+    """
+    kinds = conflicts.filter(pc.is_null(conflicts["take"]))["kind"]
+    hidden = int(pc.sum(pc.equal(kinds, str(ConflictKind.HIDDEN))).as_py() or 0)
+    others = len(kinds) - hidden
+    parts = []
+    if others:
+        which = "the others" if hidden else "it" if others == 1 else "them"
+        parts.append(f"Settle {which} {ways}.")
+    if hidden:
+        of_them = f"{hidden:,} of them" if others else "it" if hidden == 1 else "them"
+        parts.append(
+            f"No policy settles {of_them}: a sequence field, a sequence group or a function that "
+            "knows an order ranks another row first, so that readers would not see the row that "
+            f"the policy takes. Change {'that row' if hidden == 1 else 'those rows'} on a branch."
+        )
+    return " ".join(parts)
+
+
 def _taken_words(take: str, number: int) -> str:
     if take not in _SIDES:
         return f"{number:,} by rule {take}"

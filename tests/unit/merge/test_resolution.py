@@ -1,13 +1,15 @@
 import json
+import re
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from branch_console.errors import InvalidInput
 from branch_console.merge.conflict import Take
 from branch_console.merge.policy import Policy, choose
-from branch_console.merge.resolution import by_hand, settlement_words
+from branch_console.merge.resolution import by_hand, open_words, settlement_words
 from branch_console.merge.row_merge import MergedRows
 from tests.unit.merge.merged_rows import cells, keyed, merge, tuples
 
@@ -143,6 +145,28 @@ def test_how_conflicts_are_settled_is_said_by_side_and_what_a_person_set_by_hand
     assert settlement_words(mixed) == f"{every.num_rows - 1} take the source, 1 decided by hand"
     assert (by_hand(mixed), by_hand(every)) == (1, 0)
     assert settlement_words(settled("").conflicts) == ""
+
+
+@pytest.mark.parametrize(
+    ("kinds", "words"),
+    [
+        ([], ""),
+        (["changed on both"], "Settle it by a policy."),
+        (["changed on both"] * 2, "Settle them by a policy."),
+        (["hidden result"], "No policy settles it: .* row first, .* Change that row on a branch."),
+        (["hidden result"] * 2, "No policy settles them: .* Change those rows on a branch."),
+        (
+            ["hidden result", "added on both"],
+            "Settle the others by a policy. No policy settles 1 of them: .* Change that row on .*",
+        ),
+    ],
+)
+def test_a_result_that_readers_would_not_see_is_no_matter_of_a_policy(
+    kinds: list[str], words: str
+) -> None:
+    found = {"kind": [*kinds, "hidden result"], "take": [*[None] * len(kinds), "theirs"]}
+    left = pa.table({name: pa.array(each, pa.string()) for name, each in found.items()})
+    assert re.fullmatch(words, open_words(left, "by a policy"))
 
 
 @pytest.mark.parametrize("name", ["anna", "kind anna", "column a", "where id > 0"])

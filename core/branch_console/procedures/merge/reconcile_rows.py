@@ -12,7 +12,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.merge.file_moves import Knowledge
 from branch_console.merge.joined_deletes import overruled_updates
 from branch_console.merge.plan import ThreeWayPlan, found_by, merging
-from branch_console.merge.resolution import settlement_words
+from branch_console.merge.resolution import open_words, settlement_words
 from branch_console.merge.row_work import JoinedDeletesResult, Reconciled
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
@@ -90,7 +90,7 @@ def _settled(
         raise Refused(
             f"{spec.title} of {plan.table} is refused: "
             f"{count(found.open_count, 'conflict')} of rows must be settled first. Nothing was "
-            f"changed. Settle them {page}by a policy (--policy FILE).",
+            f"changed. {open_words(found.conflicts, f'{page}by a policy (--policy FILE)')}",
             kind=ErrorKind.CONFLICTS_OPEN,
             plan_id=plan.id,
             conflicts=found.open_count,
