@@ -17,6 +17,7 @@ from branch_console_app.charts.branch_graph import (
     legend_words,
 )
 from branch_console_app.charts.palette import CHART_CONFIG
+from branch_console_app.models.branches.alike_names import alike_parts
 from branch_console_app.models.branches.branch_graph import Axis, LaneGraph, draw_branches
 from branch_console_app.models.branches.branch_tracks import (
     Track,
@@ -31,7 +32,6 @@ from branch_console_app.models.parts.wording import (
     age,
     code,
     count,
-    letters_that_tell,
     plain,
     shortened,
 )
@@ -196,10 +196,14 @@ def _show_lane_names(model: LaneGraph, place: Location) -> None:
     show_lane_names(names, hidden=model.hidden)
 
 
-def _show_branch_link(branch: str, place: Location, *, length: int) -> None:
+def _show_branch_link(
+    branch: str, place: Location, *, length: int, parts: Sequence[str] = ()
+) -> None:
+    # Each part is an element of its own, of which the style sheet cuts the shared ones first.
+    label = "".join(f":gray[{plain(part)}]" for part in parts) or plain(shortened(branch, length))
     state.link(
         PageName.BRANCHES,
-        plain(shortened(branch, length)),
+        label,
         place.at_branch(branch),
         view=state.view_of(*_VIEW),
         help=plain(branch) if len(branch) > min(length, _NARROW) else None,
@@ -286,11 +290,12 @@ def _show_list(
         return
     listed = rows.row_list("branches")
     visible = rows.page_of_rows("br_p", len(chosen), _PER_PAGE)
-    length = letters_that_tell((track.branch for track in chosen[visible]), _WIDE, _NARROW)
+    parts = alike_parts([track.branch for track in chosen[visible]], _NARROW - 2)
     with listed:
         rows.head("branches", _COLUMNS)
         for number, track in enumerate(chosen[visible]):
-            _show_row(number, track, items[track.branch], checks.get(track.branch), length)
+            name = parts.get(track.branch, ())
+            _show_row(number, track, items[track.branch], checks.get(track.branch), name)
     if len(tracks) == 1:
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             st.caption("No branch besides main.", width="content")
@@ -301,14 +306,18 @@ def _show_list(
 
 
 def _show_row(
-    number: int, track: Track, item: BranchItem, check: HeadCheck | None, length: int
+    number: int,
+    track: Track,
+    item: BranchItem,
+    check: HeadCheck | None,
+    parts: Sequence[str],
 ) -> None:
     place = here()
     is_selected = track.branch == place.branch_or_main
     key = f"branch-{number}"
     cells = dict(zip(_COLUMNS, rows.row(key, _COLUMNS, is_selected=is_selected), strict=True))
     with cells[_NAME]:
-        _show_branch_link(track.branch, place, length=length)
+        _show_branch_link(track.branch, place, length=_WIDE, parts=parts)
     quiet = quiet_words(item.quiet_since_millis)
     standing = standing_badge(track, short=True) + (f" :gray-badge[{quiet}]" if quiet else "")
     if check is not None and check.blocks:

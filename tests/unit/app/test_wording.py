@@ -114,15 +114,6 @@ def test_long_names_keep_both_ends() -> None:
     assert wording.shortened("abc", 5) == "abc"
 
 
-def test_names_that_begin_alike_are_cut_so_that_their_ends_are_seen() -> None:
-    team = [f"feature_of_a_team_with_a_long_name_{number}" for number in (1, 2)]
-    assert wording.letters_that_tell([*team, "main"], 34, 18) == 18
-    shown = {wording.shortened(name, 18) for name in team}
-    assert shown == {"feature_o…g_name_1", "feature_o…g_name_2"}
-    assert wording.letters_that_tell(["main", "dev", team[0]], 34, 18) == 34
-    assert wording.letters_that_tell(["dev", "dev"], 34, 18) == 34
-
-
 def test_a_long_sentence_is_cut_behind_a_word() -> None:
     assert wording.cut_at_word("Rule 'tail' fails now.", 16) == "Rule 'tail' …"
     assert wording.cut_at_word("Rule 'tail' fails.", 18) == "Rule 'tail' fails."

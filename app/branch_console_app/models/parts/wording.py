@@ -6,7 +6,6 @@ in Markdown, `chart_text` in the small HTML that charts understand.
 
 import html
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
@@ -189,18 +188,6 @@ def shortened(text: str, length: int) -> str:
         return text
     head = (length - 1) // 2
     return f"{text[: length - 1 - head]}…{text[len(text) - head :]}"
-
-
-def letters_that_tell(names: Iterable[str], wide: int, narrow: int) -> int:
-    """Return to how many letters names in a list are cut: to few if they would look alike.
-
-    Args:
-        names: The names.
-        wide: How many letters a wide window shows. A narrow one cuts the end off.
-        narrow: How many letters a narrow window shows.
-    """
-    starts = [name[: narrow - 2] for name in names if len(name) >= narrow - 2]
-    return wide if len(starts) == len(set(starts)) else narrow
 
 
 def cut_at_word(text: str, length: int) -> str:
