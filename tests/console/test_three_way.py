@@ -663,3 +663,13 @@ def test_a_done_merge_is_shown_before_its_manifests_are_read(
     text = bare(page.run().text)
     assert "Dry run: not done; the merge built and checked its result itself." in text
     assert "The manifests of the merge are read" not in text
+
+
+def test_a_done_merge_gives_no_cause_for_commits_that_it_cannot_list(tmp_path: Path) -> None:
+    console = planned(air_console(tmp_path), MergeVerdict.CLEAN)
+    main = console.services.listed[1].branches["main"].snapshots
+    # Its head went back: another history was forced on it.
+    done = _merged(console, moves=receipt("any", main[-1], main[-2]).moves)
+    page = console.open("merge", **FIX, tab="changes", merged=f"fix-delays-main:{done}")
+    assert "They cannot be listed." in page.text
+    assert "expiry" not in page.text

@@ -71,6 +71,23 @@ def test_a_fast_forward_brought_the_commits_between_its_heads_whatever_came_late
     assert commits_of_move(items(*again), moved) == ()
 
 
+def test_commits_of_which_some_have_expired_are_not_listed_in_part() -> None:
+    main = history("m", 1, 12)
+    moved = move(main[0], main[-1])
+    assert len(commits_of_move(items(*main), moved)) == 11
+    assert commits_of_move(items(*main[-2:]), moved) == ()
+    # Of the earlier head itself nothing is needed.
+    assert len(commits_of_move(items(*main[1:]), moved)) == 11
+
+
+def test_a_branch_that_got_another_history_did_not_get_commits_on_its_own() -> None:
+    own, shared = history("own", 10, 14), history("m", 1, 9)
+    forced = history("dev", 10, 12)
+    assert commits_of_move(items(*shared, *forced), move(own[-1], forced[-1])) == ()
+    longer = history("dev", 10, 16)
+    assert commits_of_move(items(*shared, *longer), move(own[-1], longer[-1])) == ()
+
+
 def test_a_merge_took_in_the_commits_of_its_source_between_base_and_head() -> None:
     source = history("s", 3, 8)
     noted = {

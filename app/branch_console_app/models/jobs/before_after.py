@@ -55,17 +55,22 @@ def _pinned(branch: str, snapshot_id: int, identity: SnapshotIdentity) -> StateN
 
 
 def commits_of_move(items: Sequence[SnapshotItem], move: HeadMove) -> tuple[SnapshotItem, ...]:
-    """Return the commits by which a branch went on, oldest first; none if one of them is gone.
+    """Return the commits by which a branch went on, oldest first.
 
     Args:
         items: The snapshots of the branch.
         move: The move of its head.
+
+    Returns:
+        Nothing if one of them is gone, or if the branch did not go on from its earlier head but
+        got another history.
     """
-    after = next((each for each in items if _is_at(each.snapshot, move.after)), None)
-    if after is None or move.after_id is None:
+    if move.after_id is None or not any(_is_at(each.snapshot, move.after) for each in items):
         return ()
-    found = [each for each in items if (move.before_id or 0) < each.id <= after.id]
-    return tuple(sorted(found, key=lambda each: each.id)) if all(map(_is_read, found)) else ()
+    earlier = [each for each in items if each.id == move.before_id]
+    if not all(_is_at(each.snapshot, move.before) for each in earlier):
+        return ()
+    return _between(items, move.before_id or 0, move.after_id)
 
 
 def commits_merged(items: Sequence[SnapshotItem], merge: Snapshot) -> tuple[SnapshotItem, ...]:
@@ -85,12 +90,15 @@ def commits_merged(items: Sequence[SnapshotItem], merge: Snapshot) -> tuple[Snap
     first, last = ids
     if first is None or last is None:
         return ()
-    found = [each for each in items if first < each.id <= last]
-    return tuple(sorted(found, key=lambda each: each.id)) if all(map(_is_read, found)) else ()
+    return _between(items, first, last)
 
 
-def _is_read(item: SnapshotItem) -> bool:
-    return item.snapshot is not None
+def _between(items: Sequence[SnapshotItem], first: int, last: int) -> tuple[SnapshotItem, ...]:
+    """Return the snapshots after the first id up to the last; nothing if one of them is missing."""
+    found = [each for each in items if first < each.id <= last and each.snapshot is not None]
+    if len(found) != last - first:
+        return ()
+    return tuple(sorted(found, key=lambda each: each.id))
 
 
 def _is_at(snapshot: Snapshot | None, identity: SnapshotIdentity | None) -> bool:

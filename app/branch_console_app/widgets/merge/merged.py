@@ -97,7 +97,7 @@ def _show_commits(identifier: Identifier, source: str, target: str, move: HeadMo
     brought = commits_of_move(reads.snapshots(identifier.on_branch(target)), move)
     st.markdown(f"**Commits that {code(target)} got**")
     if not brought:
-        st.caption("They cannot be read any more: an expiry has removed their snapshots.")
+        st.caption("They cannot be listed.")
         return
     show_commits(_moved(brought), "brought")
     merged = brought[-1].snapshot
