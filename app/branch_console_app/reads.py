@@ -77,6 +77,7 @@ from branch_console_app.judged_heads import (
 )
 from branch_console_app.models.branches.head_checks import HeadCheck, MergedTable
 from branch_console_app.models.jobs.activity import Activity, activity_feed
+from branch_console_app.models.jobs.overridden_rules import OverriddenRules
 from branch_console_app.models.jobs.receipt_text import undone_operation
 from branch_console_app.models.maintenance.dry_runs import DryRun
 from branch_console_app.models.merge import merge_facts
@@ -714,7 +715,22 @@ def feed(tables: Sequence[Identifier]) -> tuple[Activity, ...]:
         catalog = catalog_events()
     undoes = {each.operation: _undone_by_version(each) for each in catalog if each.operation}
     known = {undo: done for undo, done in undoes.items() if done is not None}
-    return activity_feed(table_events(*tables), catalog, jobs_if_answered(), known)
+    overrides = {
+        name: found
+        for name, merge in _receipts_of_merges(catalog).items()
+        if (found := OverriddenRules.of_gate(merge.gate)) is not None
+    }
+    return activity_feed(table_events(*tables), catalog, jobs_if_answered(), known, overrides)
+
+
+def _receipts_of_merges(versions: Sequence[CatalogVersion]) -> Mapping[str, Receipt]:
+    """Return the receipts of the merges among versions; they never change, so they are kept."""
+    kept = _known_receipts(*_reader())
+    merges = [each.operation for each in versions if each.kind is VersionKind.MERGED]
+    unknown = [name for name in merges if name not in kept]
+    if unknown:
+        kept.update(get_services().catalog_receipts(unknown))
+    return {name: kept[name] for name in merges if name in kept}
 
 
 def _undone_by_version(version: CatalogVersion) -> str | None:
@@ -869,6 +885,11 @@ def _read_aside(read: Callable[[], T]) -> "Future[T]":
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _known_tables(warehouse: str, actor: str) -> dict[Identifier, TableItem]:
+    return {}
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _known_receipts(warehouse: str, actor: str) -> dict[str, Receipt]:
     return {}
 
 

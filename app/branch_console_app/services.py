@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -656,6 +656,12 @@ class Services(TableLists):
         from branch_console.procedures.browse.activity import read_catalog_events
 
         return read_catalog_events(self.warehouse, most=_MOST_VERSIONS)
+
+    def catalog_receipts(self, operation_ids: Sequence[str]) -> Mapping[str, Receipt]:
+        """Return the receipts of operations of the catalog; one that cannot be read is left out."""
+        from branch_console.procedures.kept_receipts import read_catalog_receipts
+
+        return read_catalog_receipts(self.warehouse, operation_ids)
 
     def call(
         self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None

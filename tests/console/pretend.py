@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -266,6 +266,9 @@ class PretendServices:
 
     def catalog_events(self) -> tuple[CatalogVersion, ...]:
         return ()
+
+    def catalog_receipts(self, operation_ids: Sequence[str]) -> Mapping[str, Receipt]:
+        return {}
 
     def catalog_branch_names(self) -> tuple[str, ...]:
         return ()

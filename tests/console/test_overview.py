@@ -1,16 +1,28 @@
 """Overview: tables, what needs attention, filters, and an empty warehouse."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from branch_console.errors import ErrorKind, FormatError, StorageError
+from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind, VersionName
+from branch_console.format.journals.written import GateOverride
 from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.receipt import Receipt
 from branch_console.jobs.progress import JobState
 from branch_console_app.state import now_millis
 from tests.console.pages import Console, air_console, settings
-from tests.console.pretend import HOUR, NOW, PretendBranch, PretendServices, air_warehouse, job
+from tests.console.pretend import (
+    HOUR,
+    NOW,
+    PretendBranch,
+    PretendServices,
+    air_warehouse,
+    job,
+    receipt,
+)
 
 
 def event(
@@ -215,3 +227,34 @@ def test_a_job_that_failed_waits_for_who_started_it_until_it_is_run_again(tmp_pa
     assert "id=7" in query
     services.known_jobs = {"8": replace(failed, id="8", state=JobState.DONE), "7": failed}
     assert "Waiting for you" not in Console(services).open().text
+
+
+def test_a_merge_of_the_catalog_that_overrode_a_rule_is_marked_and_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services, asked = air_warehouse(settings(tmp_path)), list[str]()
+    merged = CatalogVersion(
+        branch="main", number=2, kind=VersionKind.MERGED, operation="m", actor="bo",
+        time_millis=NOW, parents=(VersionName(branch="main", number=1),
+                                  VersionName(branch="spring", number=4)),
+    )  # fmt: skip
+    finding = {
+        "rule": "tail", "severity": "block", "asked": "tail not null", "verdict": "block",
+        "said": "Fails.", "examples": [], "partitions": [],
+    }  # fmt: skip
+    override = GateOverride(reason="Known, see 41", actor="bo", time_millis=NOW)
+    main = services.listed[1].branches["main"].snapshots
+    kept = replace(receipt("m", main[-2], main[-1]), gate=override.on({"findings": [finding]}))
+
+    def receipts(operation_ids: Sequence[str]) -> Mapping[str, Receipt]:
+        asked.extend(operation_ids)
+        return {"m": kept}
+
+    monkeypatch.setattr(services, "catalog_events", lambda: (merged,))
+    monkeypatch.setattr(services, "catalog_receipts", receipts)
+    page = Console(services).open("activity")
+    told = next(line for line in page.run().text.splitlines() if "of the catalog" in line)
+    assert told.startswith("bo merged `spring` into `main` of the catalog")
+    assert ":orange-badge[:material/gpp_maybe: rule `tail` overridden]" in told
+    assert "Known, see 41" in told
+    assert asked == ["m"]

@@ -1,5 +1,7 @@
 """Receipts of operations, as pages and commands ask for them by the operation's id."""
 
+from collections.abc import Mapping, Sequence
+
 from branch_console.commit.rows.write_receipt import find_receipt_of_write
 from branch_console.errors import ErrorKind, NotFound, PaimonError
 from branch_console.format.identifier import Identifier
@@ -12,6 +14,7 @@ from branch_console.procedures.recover import tables_of
 from branch_console.procedures.registry import PROCEDURES, find_catalog_procedure
 from branch_console.procedures.run.open_operation import find_receipt
 from branch_console.sql.tables import TableStatementKind
+from branch_console.storage.parallel_io import map_parallel
 
 
 def read_receipt(
@@ -43,6 +46,27 @@ def read_receipt(
         kind=ErrorKind.OPERATION_NOT_FOUND,
         operation_id=operation_id,
     )
+
+
+def read_catalog_receipts(
+    warehouse: Warehouse, operation_ids: Sequence[str]
+) -> Mapping[str, Receipt]:
+    """Return the receipts of operations of the catalog; one that cannot be read is left out."""
+
+    def read(operation_id: str) -> Receipt | None:
+        try:
+            found = CatalogOperation.find(warehouse, operation_id)
+            return None if found is None else found.receipt()
+        except PaimonError:
+            # Its own page says why it cannot be read.
+            return None
+
+    receipts = map_parallel(warehouse.file_io, read, operation_ids)
+    return {
+        name: receipt
+        for name, receipt in zip(operation_ids, receipts, strict=True)
+        if receipt is not None
+    }
 
 
 def is_recorded(warehouse: Warehouse, call: ProcedureCall, receipt: Receipt) -> bool:

@@ -23,6 +23,7 @@ from branch_console_app.models.jobs.activity import (
     chosen_activity,
 )
 from branch_console_app.models.jobs.job_titles import _TITLES, full_title
+from branch_console_app.models.jobs.overridden_rules import OverriddenRules
 from branch_console_app.models.jobs.waiting import waiting_jobs
 from tests.console.pretend import NOW, job
 from tests.unit.app.histories import snapshot
@@ -160,6 +161,14 @@ def test_an_undo_of_the_catalog_joins_the_merge_that_it_took_back() -> None:
     # Nothing tells what was undone.
     first, _ = activity_feed([], [merged, undone])
     assert first.sentence == "bo undid an operation on `main` of the catalog"
+
+
+def test_a_merge_of_the_catalog_that_overrode_rules_has_the_same_mark() -> None:
+    merged, other = version(VersionKind.MERGED, "m", 1), version(VersionKind.MERGED, "o", 2)
+    overrides = {"m": OverriddenRules(rules=("tail",), actor="ada", reason="Known, see 41")}
+    plain, marked = activity_feed([], [merged, other], overrides=overrides)
+    assert (marked.overridden, marked.reason) == ("rule `tail` overridden", "Known, see 41")
+    assert (plain.overridden, plain.reason) == (None, None)
 
 
 def version(kind: VersionKind, operation: str, at: int) -> CatalogVersion:

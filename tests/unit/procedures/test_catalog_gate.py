@@ -7,10 +7,13 @@ import pyarrow as pa
 import pytest
 
 from branch_console.errors import ErrorKind, NotAllowed, PaimonError, Refused
+from branch_console.format.catalog.catalog_version import VersionKind
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
+from branch_console.procedures.browse.activity import read_catalog_events
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.kept_receipts import read_catalog_receipts
 from branch_console.procedures.run.all_tables import all_tables
 from branch_console.sql.answer import Answer
 from branch_console.table.table_state import StagedState
@@ -152,6 +155,10 @@ def test_an_operator_overrides_with_a_reason_that_everybody_reads(made: CatalogW
     head = made.warehouse.table(Identifier.parse("air.planes")).head()
     assert head is not None
     assert (head.properties or {})["branch.gate-override-reason"] == "it is urgent"
+    # The feed asks for the receipts of all merges at once, and some may be gone.
+    versions = read_catalog_events(made.warehouse, most=9)
+    (merge,) = {each.operation for each in versions if each.kind is VersionKind.MERGED}
+    assert read_catalog_receipts(made.warehouse, ["gone", merge]) == {merge: receipt}
 
 
 def test_rules_that_change_while_tables_are_judged_make_the_verdict_worthless(

@@ -33,6 +33,7 @@ READING_JOBS: Final = frozenset(
 CATALOG: Final = "the catalog"
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_OVERRIDES: Final[Mapping[str, OverriddenRules]] = MappingProxyType({})
 
 # A name of the console's own, with the id of the operation: its beginning tells it from others.
 _RESCUE_LENGTH: Final = 20
@@ -119,6 +120,7 @@ def activity_feed(
     catalog: Sequence[CatalogVersion] = (),
     jobs: Sequence[JobView] = (),
     undoes: Mapping[str, str] = _NOTHING,
+    overrides: Mapping[str, OverriddenRules] = _NO_OVERRIDES,
 ) -> tuple[Activity, ...]:
     """Return all entries, the newest first.
 
@@ -127,8 +129,9 @@ def activity_feed(
         catalog: Versions of main and of branches of the catalog.
         jobs: Jobs of the warehouse.
         undoes: The operation of the catalog that an undo took back, by the operation of the undo.
+        overrides: The rules that a merge of the catalog overrode, by its operation.
     """
-    whole = tuple(_of_catalog(catalog, undoes))
+    whole = tuple(_of_catalog(catalog, undoes, overrides))
     # A merge of the catalog is one entry; what it did to each table is told by its receipt.
     parts = tuple(f"{entry.operation}-" for entry in whole if entry.operation)
     found = [*whole]
@@ -337,7 +340,9 @@ def _deed(event: LineageEvent) -> str:
 
 
 def _of_catalog(
-    versions: Sequence[CatalogVersion], undoes: Mapping[str, str]
+    versions: Sequence[CatalogVersion],
+    undoes: Mapping[str, str],
+    overrides: Mapping[str, OverriddenRules],
 ) -> Iterator[Activity]:
     by_operation = {
         each.operation: each
@@ -359,6 +364,7 @@ def _of_catalog(
         if deed is None:
             continue
         undo = taken_back.get(version.operation or "")
+        overridden = overrides.get(version.operation)
         entry = Activity(
             time_millis=version.time_millis,
             kind=ActivityKind.CATALOG,
@@ -367,7 +373,8 @@ def _of_catalog(
             branch=version.branch,
             operation=version.operation,
             has_receipt=True,
-            reason=version.reason,
+            reason=version.reason or (None if overridden is None else overridden.reason),
+            overridden=None if overridden is None else overridden.mark,
         )
         if undo is None:
             yield entry
