@@ -21,8 +21,7 @@ from tests.console.pages import Console, Page, settings
 from tests.console.pretend import job
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_warehouse import CatalogWarehouse
-from tests.unit.procedures.test_catalog_gate import Counting, rules
-from tests.unit.procedures.test_catalog_merge_run import TABLES, write
+from tests.unit.procedures.test_catalog_gate import Counting, rules, warehouse_with_rules
 
 BLOCKED = "merge into `main` is blocked by `seat` of `air.planes`"
 MERGE = {"of": "catalog", "source": "dev"}
@@ -91,14 +90,7 @@ class JudgedServices(Services):
 
 @pytest.fixture
 def made(tmp_path: Path) -> CatalogWarehouse:
-    """Main, and a branch dev that changed two of three tables, of which each has a rule."""
-    found = CatalogWarehouse(tmp_path / "warehouse")
-    found.create()
-    for name in TABLES:
-        write(found, name, 2)
-    for name, rule in (("air.flights", "number"), ("air.planes", "seat"), ("lab.notes", "page")):
-        rules(found, name, rule)
-    return found
+    return warehouse_with_rules(tmp_path / "warehouse")
 
 
 @pytest.fixture

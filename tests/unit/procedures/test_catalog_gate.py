@@ -19,7 +19,7 @@ from branch_console.sql.answer import Answer
 from branch_console.table.table_state import StagedState
 from tests.support.catalog_warehouse import CatalogWarehouse
 from tests.support.local_row_engine import LocalFiles
-from tests.unit.procedures.test_catalog_merge_run import TABLES, write
+from tests.unit.procedures.test_catalog_merge_run import TABLES, changed_warehouse
 
 RULES = (
     "table: {name}\nrules:\n  - {{id: {rule}, rule: not_null, columns: [id], severity: block}}\n"
@@ -53,11 +53,12 @@ class Counting(LocalFiles):
 
 @pytest.fixture
 def made(tmp_path: Path) -> CatalogWarehouse:
+    return warehouse_with_rules(tmp_path / "warehouse")
+
+
+def warehouse_with_rules(folder: Path) -> CatalogWarehouse:
     """Main, and a branch dev that changed two of three tables, of which each has a rule."""
-    found = CatalogWarehouse(tmp_path / "warehouse")
-    found.create()
-    for name in TABLES:
-        write(found, name, 2)
+    found = changed_warehouse(folder)
     for name, rule in (("air.flights", "number"), ("air.planes", "seat"), ("lab.notes", "page")):
         rules(found, name, rule)
     return found

@@ -58,8 +58,12 @@ def write(made: CatalogWarehouse, name: str, snapshot_id: int, branch: str = "de
 
 @pytest.fixture
 def made(tmp_path: Path) -> CatalogWarehouse:
+    return changed_warehouse(tmp_path / "warehouse")
+
+
+def changed_warehouse(folder: Path) -> CatalogWarehouse:
     """Main, and a branch dev that changed two of the three tables."""
-    found = CatalogWarehouse(tmp_path / "warehouse")
+    found = CatalogWarehouse(folder)
     found.create()
     for name in TABLES:
         write(found, name, 2)

@@ -58,13 +58,7 @@ class Confirmation:
     def of_forward(
         cls, preview: FastForwardPreview, command: Preview, checks: Sequence[Check]
     ) -> "Confirmation":
-        """Return the confirmation of a fast-forward.
-
-        Args:
-            preview: The plan in words.
-            command: The preview of the command.
-            checks: The checks of the merge.
-        """
+        """Return the confirmation of a fast-forward: its plan in words, and its command."""
         return cls(
             effects=preview.changes,
             checks=tuple(checks),
@@ -76,13 +70,7 @@ class Confirmation:
     def of_catalog(
         cls, counts: MergeCounts, command: Preview, checks: Sequence[Check]
     ) -> "Confirmation":
-        """Return the confirmation of a merge of the catalog.
-
-        Args:
-            counts: The numbers of the plan.
-            command: The preview of the command.
-            checks: The checks of the merge.
-        """
+        """Return the confirmation of a merge of the catalog: its numbers, and its command."""
         source, target = code(counts.source), code(counts.target)
         return cls(
             effects=(counts.sentence, "All of it arrives, or none of it."),

@@ -132,15 +132,9 @@ def checks_of_forward(
     facts: MergeFacts,
     target: BranchItem,
 ) -> tuple[Check, ...]:
-    """Return the checks of a fast-forward, what fails first.
+    """Return the checks of a fast-forward into `target`, what fails first.
 
-    Args:
-        preview: The plan in words.
-        identifier: The table.
-        answer: The preview of the command; None if it is not offered.
-        verdict: The verdict.
-        facts: The facts that the verdict depends on.
-        target: The target.
+    The other arguments are those of `show_fast_forward`.
     """
     rules = reads.rules(identifier)
     of_rules = checks_of_rules(
