@@ -24,8 +24,9 @@ from branch_console.format.catalog.catalog_version import (
 from branch_console.format.data_types import INT
 from branch_console.format.identifier import Identifier
 from branch_console.format.other_catalog import CatalogKind
+from branch_console.merge.catalog import catalog_report
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
-from branch_console.merge.plan import MergeVerdict, ThreeWayPlan, verdict_of
+from branch_console.merge.plan import MergeVerdict, PlanCost, ThreeWayPlan, verdict_of
 from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
@@ -361,12 +362,28 @@ def test_a_preview_says_what_becomes_of_each_object(made: CatalogWarehouse) -> N
     texts = [each.text for each in preview.consequences]
     assert texts[:3] == [
         "dev merges into main, and nothing collides.",
-        "Table air.flights: it gets 1 snapshot (files: 0 added, 0 removed; records: +0); the "
-        "source added column 'extra'.",
+        "Table air.flights: it gets 1 snapshot; the source added column 'extra'.",
         "Table lab.notes: it is dropped.",
     ]
     assert texts[3].startswith("2 steps: merge content 1, drop table 1.")
     assert preview.plan_id == plan(made).id
+
+
+@pytest.mark.parametrize(
+    ("cost", "told"),
+    [
+        (PlanCost(files_added=2, records_added=5), " (files: 2 added; records: +5)"),
+        (PlanCost(files_removed=1, records_added=-3), " (files: 1 removed; records: -3)"),
+        (PlanCost(files_added=1, files_removed=1), " (files: 1 added, 1 removed)"),
+    ],
+)
+def test_a_line_of_an_object_tells_no_number_that_is_zero(
+    made: CatalogWarehouse, monkeypatch: pytest.MonkeyPatch, cost: PlanCost, told: str
+) -> None:
+    alter(made, "air.flights", "dev")
+    monkeypatch.setattr(catalog_report, "cost_of", lambda plan: cost)
+    (first, *_) = made.preview("merge_catalog_branch", branch="dev").consequences[1:]
+    assert f"it gets 1 snapshot{told}; the source" in first.text
 
 
 def test_a_program_asks_for_the_same_preview(made: CatalogWarehouse) -> None:

@@ -8,7 +8,7 @@ from branch_console.diff.three_way import ThreeWay
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
 from branch_console.merge.catalog.object_merge import ObjectKind, ObjectMerge
 from branch_console.merge.conflict import Conflict
-from branch_console.merge.plan import MergeVerdict, cost_of, verdict_of
+from branch_console.merge.plan import MergeVerdict, PlanCost, cost_of, verdict_of
 from branch_console.merge.side_work import SideWork, change_words
 
 _DONE: Final[Mapping[str, str]] = MappingProxyType(
@@ -141,11 +141,19 @@ def _content(merged: ObjectMerge) -> str:
         return "its rows have to be compared"
     if verdict is MergeVerdict.FAST_FORWARD:
         return "a fast-forward adds the commits of the source"
-    cost = cost_of(merged.plan)
-    return (
-        f"it gets 1 snapshot (files: {cost.files_added:,} added, {cost.files_removed:,} removed; "
-        f"records: {cost.records_added:+,})"
-    )
+    return f"it gets 1 snapshot{_counts(cost_of(merged.plan))}"
+
+
+def _counts(cost: PlanCost) -> str:
+    """Say how many files and records a snapshot adds and removes; zeros are left out."""
+    files = [
+        f"{number:,} {what}"
+        for number, what in ((cost.files_added, "added"), (cost.files_removed, "removed"))
+        if number
+    ]
+    parts = [f"files: {', '.join(files)}"] if files else []
+    parts += [f"records: {cost.records_added:+,}"] if cost.records_added else []
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _is_open(merged: ObjectMerge) -> bool:
