@@ -9,11 +9,12 @@ from typing import cast
 import pytest
 
 from branch_console.errors import ErrorKind, NotFound, Refused
-from branch_console.jobs.progress import JobState, JobView
+from branch_console.jobs.progress import JobState, JobStep, JobView
 from branch_console.procedures.browse.catalog_values import CatalogOverview
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.sql.answer import Answer
 from branch_console_app.judged_heads import JudgementReads, read_catalog_checks
 from branch_console_app.services import Services
@@ -79,7 +80,17 @@ class JudgedServices(Services):
         )  # fmt: skip
 
     def job(self, job_id: str) -> JobView:
-        raise NotFound(f"There is no job {job_id!r}.", kind=ErrorKind.OPERATION_NOT_FOUND)
+        found = next((each for each in self.jobs() if each.id == job_id), None)
+        if found is None:
+            raise NotFound(f"There is no job {job_id!r}.", kind=ErrorKind.OPERATION_NOT_FOUND)
+        step = JobStep(name=STAGE, started_millis=1, finished_millis=2, error="GATE_FAILED")
+        return replace(found, steps=(step,))
+
+    def worker(self) -> None:
+        return None
+
+    def worker_log(self) -> str:
+        return ""
 
     def start(
         self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None
@@ -164,6 +175,17 @@ def test_a_table_that_the_branch_renamed_is_marked_too(
     page = stopped(made, tmp_path, {"air.planes": 3}).open("merge", **MERGE)
     assert "Blocked by rule `seat` of `air.planes`" in page.text
     assert page.text.count("✕ rule fails") == 1
+
+
+def test_the_job_lists_what_was_found_of_each_table(made: CatalogWarehouse, tmp_path: Path) -> None:
+    console = stopped(made, tmp_path, {"air.planes": 3})
+    (job_id,) = cast(JudgedServices, console.services).calls
+    text = console.open("job", id=job_id).text
+    planes, flights = ":material/table: `air.planes`", ":material/table: `air.flights`"
+    assert "**Quality rules**" in text
+    # The table with the rule that stopped the merge comes first, each with its own rule below.
+    assert 0 < text.index(planes) < text.index("Rule `seat` fails now") < text.index(flights)
+    assert text.index(flights) < text.index("`number`")
 
 
 def test_an_operator_merges_despite_the_rule_with_a_reason(console: Console) -> None:

@@ -126,7 +126,7 @@ def print_findings(
         (
             (
                 each.verdict,
-                each.rule,
+                each.name,
                 each.severity,
                 each.outcome,
                 each.outcome_before,

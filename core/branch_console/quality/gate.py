@@ -59,10 +59,17 @@ FINDINGS: Final = pa.schema(
 )
 """The findings on each rule; numbers are null if nothing was counted."""
 
+_FINDINGS_ON_TABLES: Final = pa.schema([*FINDINGS, pa.field("table", pa.string())])
+
 
 def findings_table(report: GateReport) -> pa.Table:
-    """Return the columns of FINDINGS: what fails newly first, then the worst first."""
-    return pa.Table.from_pylist(report.worst_first(), schema=FINDINGS)
+    """Return the columns of FINDINGS: what fails newly first, then the worst first.
+
+    A report on many tables has one more column, `table`.
+    """
+    is_of_many = any(each.table is not None for each in report.findings)
+    schema = _FINDINGS_ON_TABLES if is_of_many else FINDINGS
+    return pa.Table.from_pylist(report.worst_first(), schema=schema)
 
 
 def failing_ids(rules: RuleSet, after: Mapping[str, RuleResult]) -> frozenset[str]:

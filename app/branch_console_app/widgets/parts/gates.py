@@ -78,8 +78,13 @@ def show_judgement(job: JobView, title: str = "Quality rules") -> None:
     with st.container(border=True, key="card-gate"):
         st.markdown(f"**{title}**")
         queries = reads.failing_rows(job.id)
-        for finding in found:
-            _show_finding(finding, queries, "gate-rows")
+        # Of a merge of the catalog, the table with the gravest finding comes first.
+        for table in dict.fromkeys(each.table for each in found):
+            if table is not None:
+                st.markdown(f":material/table: {code(table)}")
+            for finding in found:
+                if finding.table == table:
+                    _show_finding(finding, queries, "gate-rows")
 
 
 def show_failing_rows(identifier: Identifier, job_id: str | None) -> None:
@@ -144,8 +149,8 @@ def _show_finding(
         with st.expander(_rows_title(finding), expanded=verdict is GateVerdict.BLOCK):
             st.dataframe(
                 shown, hide_index=True, row_height=rows.TABLE_ROW,
-                height=rows.table_height(len(shown), 8), key=f"{key}-{finding.rule}",
-                alt=f"Rows that fail {finding.rule}",
+                height=rows.table_height(len(shown), 8), key=f"{key}-{finding.name}",
+                alt=f"Rows that fail {finding.name}",
             )  # fmt: skip
     query = everything.queries.get(finding.rule)
     if not finding.failures or verdict is GateVerdict.PASS or query is None:

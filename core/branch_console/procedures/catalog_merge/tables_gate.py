@@ -33,7 +33,7 @@ from branch_console.procedures.run.quality_gate import (
     rules_digest,
     stale,
 )
-from branch_console.procedures.run.rule_evaluation import JudgedState, find_rules
+from branch_console.procedures.run.rule_evaluation import JudgedState, find_rules, keep_report
 from branch_console.quality.findings import GateReport, findings_of
 from branch_console.quality.rules import RuleSet
 from branch_console.table.table_state import ReadState
@@ -89,7 +89,8 @@ def judge_tables(
     Args:
         warehouse: The warehouse of the tables.
         rows: Reads rows.
-        call: The merge; each report is kept under its id and the id of the table.
+        call: The merge; each report is kept under its id and the id of the table, and all of them
+            together under its id.
         plan: The decided plan.
         decided: The merges of tables that both sides have.
         written: The rows that were written for these.
@@ -99,6 +100,7 @@ def judge_tables(
         Refused: The gate blocks, and the call does not override it; the message names each table.
         NotAllowed: The role may not override the gate.
     """
+    started = warehouse.clock()
     found: list[tuple[TableToJudge, ProcedureCall, StatesToJudge, GateReport]] = []
     for table in tables_to_judge(warehouse, plan):
         rules_digest(call, table.rules)  # checks the role before anything is read
@@ -107,7 +109,10 @@ def judge_tables(
             own = replace(call, operation_id=f"{call.operation_id}-{table.id}")
             _, report = report_on(warehouse, rows, own, sides, progress)
             found.append((table, own, sides, report))
-    check_passes(call, _together([(table.name, report) for table, _, _, report in found]))
+    reports = [(table.name, report) for table, _, _, report in found]
+    if reports:
+        keep_report(warehouse, rows, call, _on_tables(reports), started, ())
+    check_passes(call, _together(reports))
     return {
         table.id: passed_result(warehouse, rows, own, sides, table.rules, report, progress)
         for table, own, sides, report in found
@@ -197,17 +202,20 @@ def _state(warehouse: Warehouse, version: str, name: Identifier) -> JudgedState:
     return JudgedState.of(ReadState.as_it_is(warehouse.table(on_branch)))
 
 
-def _together(reports: Sequence[tuple[Identifier, GateReport]]) -> GateReport:
-    """One report on many tables, which each finding names."""
+def _on_tables(reports: Sequence[tuple[Identifier, GateReport]]) -> GateReport:
+    """Return one report on many tables, with the table of each finding."""
     findings = (
-        replace(
-            finding,
-            table=name.table_name,
-            said=f"{name.table_name}: {finding.said}",
-        )
+        replace(finding, table=name.table_name)
         for name, report in reports
         for finding in report.findings
     )
     texts = sorted(f"{name.table_name}={report.digest}" for name, report in reports)
     digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
     return GateReport(digest=digest, findings=tuple(findings))
+
+
+def _together(reports: Sequence[tuple[Identifier, GateReport]]) -> GateReport:
+    """Return the same, with the table in each sentence, as a receipt and an error tell it."""
+    report = _on_tables(reports)
+    findings = (replace(each, said=f"{each.table}: {each.said}") for each in report.findings)
+    return replace(report, findings=tuple(findings))
