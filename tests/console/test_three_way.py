@@ -17,6 +17,7 @@ from branch_console.jobs.progress import JobState
 from branch_console.merge.conflict import Conflict, ConflictKind, Subject, Take
 from branch_console.merge.file_moves import Block
 from branch_console.merge.plan import MergeVerdict, PlanCost, ThreeWayPlan, blocks_of
+from branch_console.operations.isolation import Isolation
 from branch_console.procedures.call.consequence import blocks
 from branch_console.procedures.undo.undo import UndoChance
 from branch_console_app import reads
@@ -673,3 +674,16 @@ def test_a_done_merge_gives_no_cause_for_commits_that_it_cannot_list(tmp_path: P
     page = console.open("merge", **FIX, tab="changes", merged=f"fix-delays-main:{done}")
     assert "They cannot be listed." in page.text
     assert "expiry" not in page.text
+
+
+def test_a_done_merge_whose_option_may_have_settled_conflicts_says_not_none(
+    tmp_path: Path,
+) -> None:
+    console = planned(air_console(tmp_path), MergeVerdict.CLEAN)
+    done = _merged(console)
+    plan = console.services.merged_plans[done]
+    rules = replace(plan.rules, isolation=Isolation.SNAPSHOT)
+    console.services.merged_plans[done] = replace(plan, rules=rules)
+    found = _checks(console, merged=f"fix-delays-main:{done}")
+    assert "Dry run:" in found
+    assert "Conflicts:" not in found

@@ -11,6 +11,7 @@ from branch_console.diff.health.finding import HazardSeverity
 from branch_console.errors import ErrorKind
 from branch_console.jobs.progress import JobState
 from branch_console.merge.conflict import Conflict, ConflictKind
+from branch_console.merge.file_moves import MergeRules
 from branch_console.merge.plan import (
     FastForwardPlan,
     Plan,
@@ -173,7 +174,7 @@ def _checks_of_done(merge: MergeAttempt, plan: Plan, facts: MergeFacts) -> Itera
     """Yield the same conditions of a merge that is done, as they were when it was published."""
     if merge.merged is not None:
         number, is_compared = merge.conflicts or 0, RowsOfMerge.of_plan(plan).is_needed
-        if merge.conflicts is not None or not is_compared:
+        if number or not _may_have_settled(merge.merged.rules, merge.conflicts, is_compared):
             settled = f"{plural(number, 'conflict')}, all settled." if number > 1 else "1, settled."
             text = settled if number else "none."
             yield Check(standing=CheckState.PASSES, name="Conflicts", text=text)
@@ -188,6 +189,14 @@ def _checks_of_done(merge: MergeAttempt, plan: Plan, facts: MergeFacts) -> Itera
             text = f"passed, {facts.day_and_hour(tried)}."
         standing = CheckState.NOT_RUN if tried is None else CheckState.PASSES
         yield Check(standing=standing, name="Dry run", text=text)
+
+
+def _may_have_settled(rules: MergeRules, conflicts: int | None, is_compared: bool) -> bool:
+    """Whether a merge without a conflict on record may have settled some."""
+    # What an option settles is no conflict of the plan that is made with it.
+    defaults = MergeRules()
+    chosen = (rules.isolation, rules.scope) != (defaults.isolation, defaults.scope)
+    return chosen or bool(rules.kinds) or (is_compared and conflicts is None)
 
 
 def _rules_of_done(merge: MergeAttempt) -> Iterator[Check]:
