@@ -12,9 +12,10 @@ from branch_console.errors import ErrorKind, StorageError
 from branch_console.jobs.progress import JobState
 from branch_console.operations.branch_requests import FastForwardRequest
 from branch_console.procedures.call.call import Argument
+from branch_console_app.models.parts.wording import bare
 from branch_console_app.widgets.merge import checking
 from tests.console.pages import Console, Page, air_console, settings
-from tests.console.pretend import NOW, air_warehouse, job, snapshot
+from tests.console.pretend import NOW, air_warehouse, job, receipt, snapshot
 
 FLIGHTS = {"db": "air", "table": "flights", "how": "ff"}
 BACKFILL = {**FLIGHTS, "source": "backfill", "do": "merge"}
@@ -67,6 +68,29 @@ def test_the_reason_for_it_goes_with_the_command(tmp_path: Path) -> None:
     page.run().click("ff-run")
     (call,) = console.services.sent
     assert call.arguments["reason"] == "Late flights of May"
+
+
+def test_a_done_one_keeps_the_checks_that_it_had(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    services = console.services
+    page = console.open("merge", **BACKFILL)
+    base = next(text for text in bare(page.text).splitlines() if "Merge base: snapshot" in text)
+    title = next(tab.label for tab in page.at.tabs if tab.label.startswith("Checks"))
+    page.click("ff-run")
+    (call,) = services.sent
+    done, branches = call.operation_id, services.listed[1].branches
+    before, source = branches["main"].snapshots[-1], branches["backfill"]
+    assert f"snapshot {before.id}," in base
+    services.receipts[done] = receipt(done, before, source.snapshots[-1])
+    services.known_jobs[done] = replace(
+        services.known_jobs[done], state=JobState.DONE, receipt_id=done
+    )
+    branches["main"] = replace(source, name="main")
+    shown = bare(page.run().text)
+    assert "**What was merged**" in page.text
+    assert base in shown
+    assert title in [tab.label for tab in page.at.tabs]
+    assert f"Merge base: snapshot {source.snapshots[-1].id}" not in shown
 
 
 def test_two_tabs_make_one_job(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """The fast-forward preview in words: legal, refused, nothing to do."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from branch_console.diff.fast_forward import BranchHistory, WayOut, plan_forward_move
 from branch_console.diff.rows.row_figure import RowCounts, RowFigure
 from branch_console.errors import ErrorKind
 from branch_console.format.options import Options
+from branch_console.format.receipt import HeadMove
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.tag import Tag
@@ -62,6 +64,19 @@ def test_a_target_that_is_ahead_needs_nothing() -> None:
     seen = preview(branch("dev", MAIN[:2]), branch("main", MAIN))
     assert seen.headline == "Nothing to do: `main` already has every commit of `dev`."
     assert seen.ways_out == ()
+
+
+def test_a_done_one_keeps_the_checks_that_it_had_before() -> None:
+    before = branch("main", MAIN)
+    dev = branch("dev", (*MAIN, *history("d", 4, 5)))
+    wanted = preview(dev, before).checks
+    move = HeadMove(branch="main", before=None, before_id=3, after=None, after_id=5)
+    after = preview(dev, branch("main", dev.snapshots))
+    assert after.checks_of_done(move) == wanted
+    assert "Merge base: snapshot 3, which both branches contain." in [each.text for each in wanted]
+    assert after.checks != wanted
+    first = preview(dev, branch("main", ())).checks
+    assert after.checks_of_done(replace(move, before_id=None)) == first
 
 
 def test_what_was_not_looked_at_does_not_count_as_passed() -> None:

@@ -7,6 +7,7 @@ from typing import Final
 from branch_console.diff.fast_forward import ForwardDecision, Verdict, WayOut
 from branch_console.diff.rows.row_figure import FigureColumn, RowCounts, RowFigure, add_up
 from branch_console.errors import ErrorKind
+from branch_console.format.receipt import HeadMove
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.format.tag import Tag
 from branch_console.procedures.call.consequence import Preview, Weight
@@ -165,6 +166,21 @@ class FastForwardPreview:
         )
         return tuple(sorted((*self.checks, *others), key=lambda check: check.standing))
 
+    def checks_of_done(self, move: HeadMove) -> tuple[Check, ...]:
+        """Return the conditions as they were before it was done: since then both heads are one.
+
+        Args:
+            move: The move of the target's head, as the receipt has it.
+        """
+        names = (code(self.plan.source), code(self.plan.target))
+        return tuple(
+            Check(
+                standing=CheckState.PASSES,
+                text=_passed(condition, *names, move.after_id, move.before_id),
+            )
+            for condition in _CONDITIONS
+        )
+
     def counted_words(self, counts: RowCounts) -> str:
         """Say what was counted: `Rows of main 336,776 → 335,751: 1,025 rows removed`."""
         rows = f"{full_count(counts.before)} → {full_count(counts.after)}"
@@ -212,7 +228,16 @@ def _checks(plan: ForwardDecision) -> Iterator[Check]:
         for reason in failed:
             yield Check(standing=CheckState.FAILS, text=prose(reason.text), kind=reason.kind)
         if not failed:
-            yield Check(standing=CheckState.PASSES, text=_passed(condition, plan))
+            yield Check(
+                standing=CheckState.PASSES,
+                text=_passed(
+                    condition,
+                    code(plan.source),
+                    code(plan.target),
+                    plan.source_head.id if plan.source_head else None,
+                    plan.fork.id if plan.fork else None,
+                ),
+            )
         elif condition in {ErrorKind.BRANCH_EMPTY, ErrorKind.NO_COMMON_HISTORY}:
             # What comes after was not looked at: an unread check is not a passed one.
             break
@@ -221,16 +246,16 @@ def _checks(plan: ForwardDecision) -> Iterator[Check]:
             yield Check(standing=CheckState.FAILS, text=prose(reason.text), kind=reason.kind)
 
 
-def _passed(condition: ErrorKind, plan: ForwardDecision) -> str:
-    source, target = code(plan.source), code(plan.target)
+def _passed(
+    condition: ErrorKind, source: str, target: str, head_id: int | None, base_id: int | None
+) -> str:
     match condition:
         case ErrorKind.BRANCH_EMPTY:
-            head = plan.source_head.id if plan.source_head else 0
-            return f"{source} has commits; its head is snapshot {head}."
+            return f"{source} has commits; its head is snapshot {head_id or 0}."
         case ErrorKind.NO_COMMON_HISTORY:
-            if plan.fork is None:
+            if base_id is None:
                 return f"{target} is empty, so any history continues it."
-            return shared_base(plan.fork.id)
+            return shared_base(base_id)
         case ErrorKind.TARGET_MOVED:
             return f"{source} contains every commit and schema of {target}."
         case ErrorKind.SNAPSHOT_NOT_FOUND:

@@ -140,8 +140,14 @@ def checks_of_forward(
     of_rules = checks_of_rules(
         verdict, 0 if rules is None or answer is None else len(rules.rules), facts
     )
-    person = () if answer is None else (check_of_person(target, lacks_role(answer.role)),)
-    found = (*preview.checks_with(answer), *of_rules, *person)
+    receipt = receipt_of_done(verdict, facts.merge)
+    moves = () if receipt is None else receipt.moves
+    done = next((each for each in moves if each.branch == preview.plan.target), None)
+    own = preview.checks_with(answer) if done is None else preview.checks_of_done(done)
+    role = Role.EDITOR if answer is None else answer.role
+    is_asked = answer is not None or done is not None
+    person = (check_of_person(target, lacks_role(role)),) if is_asked else ()
+    found = (*own, *of_rules, *person)
     return tuple(sorted(found, key=lambda check: check.standing))
 
 
