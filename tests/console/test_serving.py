@@ -52,6 +52,7 @@ def test_the_console_is_served_and_a_job_runs_beside_it(
         assert done["receipt"]["counts"]["snapshots_added"] == 2
         receipt = ask("receipt", done["operation_id"])
         assert receipt.pop("undo")["can_run"]
+        assert receipt.pop("reason") is None
         assert receipt == done["receipt"]
         jobs = ask("jobs")
         assert [job["state"] for job in jobs["jobs"]] == ["done"]

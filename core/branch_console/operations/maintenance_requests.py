@@ -18,6 +18,11 @@ from branch_console.operations.shared_arguments import (
 )
 
 _UNCHANGED: Final = "Nothing expired, and no file was removed."
+MOST_KEPT: Final = "retain_max"
+FEWEST_KEPT: Final = "retain_min"
+OLDER_THAN: Final = "older_than"
+"""The fields of an expiry that limit it, for a form that tells what they mean."""
+
 EARLIEST_BEFORE: Final = "previous_earliest_snapshot_id"
 EARLIEST_AFTER: Final = "current_earliest_snapshot_id"
 """The columns that tell where the history of a branch began, and where it begins now."""

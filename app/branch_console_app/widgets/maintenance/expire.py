@@ -7,7 +7,12 @@ import streamlit as st
 from branch_console.diff.expiry.dry_run import BLOCKED_UNTIL, DueSnapshot, ExpiryDryRun
 from branch_console.errors import FormatError, NotFound, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
-from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
+from branch_console.operations.maintenance_requests import (
+    FEWEST_KEPT,
+    MOST_KEPT,
+    OLDER_THAN,
+    ExpireSnapshotsRequest,
+)
 from branch_console.procedures.browse.page_values import TableSummary
 from branch_console_app import reads, state
 from branch_console_app.models.maintenance.expiry_limits import limits_sentence, typing_problem
@@ -100,15 +105,15 @@ def _ask_for_limits(
         ):
             most = st.number_input(
                 "Keep at most (retainMax)", min_value=1, value=None, step=1, key="mt_max",
-                bind="query-params", help=help_of("retain_max"), placeholder=_OPTION,
+                bind="query-params", help=help_of(MOST_KEPT), placeholder=_OPTION,
             )  # fmt: skip
             least = st.number_input(
                 "Keep at least (retainMin)", min_value=1, value=None, step=1, key="mt_min",
-                bind="query-params", help=help_of("retain_min"), placeholder=_OPTION,
+                bind="query-params", help=help_of(FEWEST_KEPT), placeholder=_OPTION,
             )  # fmt: skip
             older = st.text_input(
                 "Expire only older than", key="mt_older", bind="query-params",
-                help=help_of("older_than"),
+                help=help_of(OLDER_THAN),
                 placeholder="2026-01-31 12:00:00",
             )  # fmt: skip
             grace = st.text_input(
