@@ -713,33 +713,29 @@ def feed(tables: Sequence[Identifier]) -> tuple[Activity, ...]:
     catalog: tuple[CatalogVersion, ...] = ()
     with suppress(PaimonError):
         catalog = catalog_events()
-    undoes = {each.operation: _undone_by_version(each) for each in catalog if each.operation}
-    known = {undo: done for undo, done in undoes.items() if done is not None}
+    receipts = _receipts_of_catalog(catalog)
+    undoes = {
+        name: done
+        for name, undo in receipts.items()
+        if (done := undone_operation(undo)) is not None
+    }
     overrides = {
         name: found
-        for name, merge in _receipts_of_merges(catalog).items()
+        for name, merge in receipts.items()
         if (found := OverriddenRules.of_gate(merge.gate)) is not None
     }
-    return activity_feed(table_events(*tables), catalog, jobs_if_answered(), known, overrides)
+    return activity_feed(table_events(*tables), catalog, jobs_if_answered(), undoes, overrides)
 
 
-def _receipts_of_merges(versions: Sequence[CatalogVersion]) -> Mapping[str, Receipt]:
-    """Return the receipts of the merges among versions; they never change, so they are kept."""
+def _receipts_of_catalog(versions: Sequence[CatalogVersion]) -> Mapping[str, Receipt]:
+    """Return the receipts of merges and undos of the catalog; they never change, so are kept."""
     kept = _known_receipts(*_reader())
-    merges = [each.operation for each in versions if each.kind is VersionKind.MERGED]
-    unknown = [name for name in merges if name not in kept]
+    kinds = (VersionKind.MERGED, VersionKind.UNDONE)
+    names = [each.operation for each in versions if each.kind in kinds and each.operation]
+    unknown = [name for name in names if name not in kept]
     if unknown:
         kept.update(get_services().catalog_receipts(unknown))
-    return {name: kept[name] for name in merges if name in kept}
-
-
-def _undone_by_version(version: CatalogVersion) -> str | None:
-    """Return the operation that the undo of a version took back; None if that is not known."""
-    if version.kind is not VersionKind.UNDONE or version.operation is None:
-        return None
-    with suppress(PaimonError):
-        return undone_operation(receipt(version.operation))
-    return None
+    return {name: kept[name] for name in names if name in kept}
 
 
 def jobs_if_answered() -> tuple[JobView, ...]:
