@@ -1,6 +1,7 @@
 """Fast-forward: what the page says of a plan, and the command that it sends."""
 
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -12,8 +13,11 @@ from branch_console.errors import ErrorKind, StorageError
 from branch_console.jobs.progress import JobState
 from branch_console.operations.branch_requests import FastForwardRequest
 from branch_console.procedures.call.call import Argument
+from branch_console_app import reads
 from branch_console_app.models.parts.wording import bare
+from branch_console_app.reads import Begun
 from branch_console_app.widgets.merge import checking
+from branch_console_app.widgets.parts import patience
 from tests.console.pages import Console, Page, air_console, settings
 from tests.console.pretend import NOW, air_warehouse, job, receipt, snapshot
 
@@ -70,27 +74,49 @@ def test_the_reason_for_it_goes_with_the_command(tmp_path: Path) -> None:
     assert call.arguments["reason"] == "Late flights of May"
 
 
-def test_a_done_one_keeps_the_checks_that_it_had(tmp_path: Path) -> None:
-    console = air_console(tmp_path)
+def _fast_forwarded(console: Console, page: Page) -> None:
+    """Fast-forward main to backfill on a page that is open."""
     services = console.services
-    page = console.open("merge", **BACKFILL)
-    base = next(text for text in bare(page.text).splitlines() if "Merge base: snapshot" in text)
-    title = next(tab.label for tab in page.at.tabs if tab.label.startswith("Checks"))
     page.click("ff-run")
     (call,) = services.sent
     done, branches = call.operation_id, services.listed[1].branches
     before, source = branches["main"].snapshots[-1], branches["backfill"]
-    assert f"snapshot {before.id}," in base
     services.receipts[done] = receipt(done, before, source.snapshots[-1])
     services.known_jobs[done] = replace(
         services.known_jobs[done], state=JobState.DONE, receipt_id=done
     )
     branches["main"] = replace(source, name="main")
+
+
+def test_a_done_one_keeps_the_checks_that_it_had(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    branches = console.services.listed[1].branches
+    before, head = (branches[name].snapshots[-1].id for name in ("main", "backfill"))
+    page = console.open("merge", **BACKFILL)
+    base = next(text for text in bare(page.text).splitlines() if "Merge base: snapshot" in text)
+    title = next(tab.label for tab in page.at.tabs if tab.label.startswith("Checks"))
+    assert f"snapshot {before}," in base
+    _fast_forwarded(console, page)
     shown = bare(page.run().text)
     assert "**What was merged**" in page.text
     assert base in shown
     assert title in [tab.label for tab in page.at.tabs]
-    assert f"Merge base: snapshot {source.snapshots[-1].id}" not in shown
+    assert f"Merge base: snapshot {head}" not in shown
+
+
+def test_a_done_one_is_shown_while_its_states_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = air_console(tmp_path)
+    page = console.open("merge", **BACKFILL)
+    _fast_forwarded(console, page)
+    monkeypatch.setattr(patience, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(reads, "begin_comparison", lambda *_: Begun(Future(), lambda diff: diff))
+    page.run()
+    # The summary counts rows, the changes list partitions: both wait for the comparison.
+    assert page.text.count("The manifests of both states are compared.") == 2
+    assert "**What was merged**" in page.text
+    assert "**Commits that `main` got**" in page.text
 
 
 def test_two_tabs_make_one_job(tmp_path: Path) -> None:

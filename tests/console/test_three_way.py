@@ -1,5 +1,6 @@
 """The merge page: each verdict in words, what settles a conflict, the command that is sent."""
 
+from concurrent.futures import Future
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
@@ -22,6 +23,7 @@ from branch_console.procedures.call.consequence import blocks
 from branch_console.procedures.undo.undo import UndoChance
 from branch_console_app import reads
 from branch_console_app.models.parts.wording import NOT_READ, bare, moment
+from branch_console_app.reads import Begun
 from branch_console_app.widgets.merge import bar
 from branch_console_app.widgets.parts import patience
 from tests.console.pages import Console, air_console
@@ -664,6 +666,20 @@ def test_a_done_merge_is_shown_before_its_manifests_are_read(
     text = bare(page.run().text)
     assert "Dry run: not done; the merge built and checked its result itself." in text
     assert "The manifests of the merge are read" not in text
+
+
+def test_a_done_merge_is_shown_while_its_states_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = planned(air_console(tmp_path), MergeVerdict.CLEAN)
+    done = _merged(console)
+    monkeypatch.setattr(patience, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(reads, "begin_comparison", lambda *_: Begun(Future(), lambda diff: diff))
+    page = console.open("merge", **FIX, tab="changes", merged=f"fix-delays-main:{done}")
+    # The summary counts rows, the changes list partitions: both wait for the comparison.
+    assert page.text.count("The manifests of both states are compared.") == 2
+    assert "**What was merged**" in page.text
+    assert "**Commits that `main` got**" in page.text
 
 
 def test_a_done_merge_gives_no_cause_for_commits_that_it_cannot_list(tmp_path: Path) -> None:

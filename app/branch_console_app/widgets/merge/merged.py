@@ -128,7 +128,7 @@ def _moved(items: tuple[SnapshotItem, ...]) -> MovedCommits:
 
 def _show_partitions(identifier: Identifier, sides: BeforeAfter) -> None:
     try:
-        diff = read_states("before-after", identifier, str(sides.before), str(sides.after))
+        diff = read_states("brought-partitions", identifier, str(sides.before), str(sides.after))
     except PaimonError as error:
         st.caption(f"Its partitions cannot be compared any more: {plain(error.message)}")
         return
