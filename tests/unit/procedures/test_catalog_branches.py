@@ -458,6 +458,26 @@ def test_dropping_keeps_each_table_on_a_rescue_branch(made: CatalogWarehouse) ->
     assert kinds == [VersionKind.DROPPED, VersionKind.FORKED]
 
 
+def test_dropping_says_of_which_tables_expiry_stays_blocked(made: CatalogWarehouse) -> None:
+    made.create(lazy=False)
+    for name in ("air.flights", "air.planes"):
+        made.commit(name, 2, branch="dev")
+    broken = made.on().open(Identifier.parse("air.flights"))
+    Path(broken.paths.manifest(broken.snapshots.get(2).delta_manifest_list)).unlink()
+
+    def told(name: str, **arguments: Argument) -> list[str]:
+        found = made.preview(name, branch="dev", **arguments).consequences
+        return [each.text for each in found if "Expiry" in each.text]
+
+    stays = (
+        "Expiry of air.flights stays blocked: the rescue branch cannot be read either, so it may "
+        "need any file. To end that, release the rescue branch later."
+    )
+    assert told("drop_catalog_branch") == [stays]
+    # The branch of one table cannot be dropped by itself there, with reclaim or without.
+    assert told("drop_branch", table="air.flights") == [stays]
+
+
 def held(made: CatalogWarehouse) -> dict[str, bytes]:
     """All files but ledgers and journals, which only grow, and the fences that a rescue adds."""
     return {

@@ -94,7 +94,8 @@ def plan_drop_of(
                 f"A rescue branch is made: the branch is renamed to {RESCUE_PREFIX}… with the id "
                 "of this operation."
             ),
-            *_blocked_expiry(branch),
+            # What stops this drop, such as a branch of the catalog, stops one with reclaim too.
+            *blocked_expiry(branch, can_reclaim=not obstacles),
             keeps(
                 "No data file is deleted. The rescue branch keeps the commits and the files; to "
                 "release it later removes the files that no other branch needs."
@@ -192,15 +193,24 @@ def find_leaving(branch: FileStoreTable, *, is_kept: bool = False) -> LeavingBra
     )
 
 
-def _blocked_expiry(branch: FileStoreTable) -> tuple[Consequence, ...]:
-    """Say how the drop of a branch that cannot be read leaves the expiry of the table."""
+def blocked_expiry(branch: FileStoreTable, *, can_reclaim: bool) -> tuple[Consequence, ...]:
+    """Say how the drop of a branch that cannot be read leaves the expiry of the table.
+
+    Args:
+        branch: The table on the branch.
+        can_reclaim: Whether somebody may drop the branch with its files instead.
+
+    Returns:
+        Nothing if the branch can be read.
+    """
     if branch.snapshots.latest_id() is None or is_head_found(branch):
         return ()
+    way = "drop with reclaim instead, or release the rescue branch later"
     return (
         changes(
             f"Expiry of {branch.identifier.table_name} stays blocked: the rescue branch cannot be "
-            "read either, so it may need any file. To end that, drop with reclaim instead, or "
-            "release the rescue branch later."
+            "read either, so it may need any file. To end that, "
+            f"{way if can_reclaim else 'release the rescue branch later'}."
         ),
     )
 

@@ -20,7 +20,11 @@ from branch_console.format.journals.catalog_branches import (
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.operations.catalog_requests import DropCatalogBranchRequest
-from branch_console.procedures.branch.drop_branch import DROP_BRANCH, plan_drop_of
+from branch_console.procedures.branch.drop_branch import (
+    DROP_BRANCH,
+    blocked_expiry,
+    plan_drop_of,
+)
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
     Preview,
@@ -223,6 +227,8 @@ def _preview(
             for each in planned.preview.consequences
             if each.weight in (Weight.BLOCKS, Weight.LOSES) or each.text in _only_there(planned)
         ]
+        # The branch of one table goes with that of the catalog, which takes no reclaim.
+        consequences += blocked_expiry(seen.open_member(member), can_reclaim=False)
     made = [member for member, planned in plans if planned is not None]
     lost = [member.name for member, _ in plans if member.state is MemberState.LOST]
     if made:
