@@ -12,6 +12,8 @@ from branch_console.errors import ErrorKind, FormatError
 from branch_console.format.identifier import Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.procedures.undo.undo import UndoChance
+from branch_console.sql.parser import parse_statements
+from branch_console.sql.query import parse_query
 from branch_console_app.models.parts.actions import DroppedFiles
 from branch_console_app.models.parts.query_answer import first_rows_query
 from tests.console.pages import Console, Page, air_console, settings
@@ -318,3 +320,27 @@ def test_the_query_of_a_branch_names_it_as_a_statement_needs_it() -> None:
     assert first_rows_query(table) == "SELECT * FROM air.flights LIMIT 100"
     branch = table.on_branch("fix-delays")
     assert first_rows_query(branch) == "SELECT * FROM air.`flights$branch_fix-delays` LIMIT 100"
+
+
+WORDS_OF_SQL = (
+    "select",
+    "from",
+    "where",
+    "join",
+    "values",
+    "on",
+    "using",
+    "union",
+    "with",
+    "cross",
+)
+
+
+@pytest.mark.parametrize("name", [*WORDS_OF_SQL, "order", "date", "über"])
+def test_the_query_of_a_table_can_be_read_whatever_its_name_means_in_a_statement(name: str) -> None:
+    for table in (f"air.{name}", f"{name}.flights", f"{name}.{name}"):
+        for branch in ("main", "dev"):
+            asked = Identifier.parse(table).on_branch(branch)
+            (statement,) = parse_statements(first_rows_query(asked))
+            (read,) = parse_query(str(statement.arguments["sql"])).references
+            assert read.identifier == asked

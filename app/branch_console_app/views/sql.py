@@ -13,6 +13,7 @@ from branch_console.procedures.catalog.main_tables import DROPPED
 from branch_console.sql.parser import WRITING, parse_statements
 from branch_console.sql.statement import QUERY, Statement
 from branch_console.sql.tables import TableStatementKind
+from branch_console.sql.token_reader import written_name
 from branch_console_app import reads, state
 from branch_console_app.models.branches.branch_tracks import is_service_branch
 from branch_console_app.models.jobs.job_titles import job_title
@@ -25,7 +26,6 @@ from branch_console_app.models.parts.query_answer import (
     session_words,
     tables_named,
     text_for_address,
-    written_name,
 )
 from branch_console_app.models.parts.wording import (
     age,

@@ -327,3 +327,16 @@ def statement_error(
 def quoted_name(name: str) -> str:
     """Return a name as an identifier, whatever is in it."""
     return f"`{name.replace('`', '``')}`"
+
+
+def written_name(name: str) -> str:
+    """Return a name as a statement has it: in backquotes unless it is a plain word.
+
+    A word of Spark's is no plain one, also where a statement could be read with it bare.
+    """
+    is_plain = name.isidentifier() and _is_no_keyword(name)
+    return name if is_plain else quoted_name(name)
+
+
+def _is_no_keyword(word: str) -> bool:
+    return [each.token_type for each in Spark.Tokenizer().tokenize(word)] == [TokenType.VAR]

@@ -22,7 +22,7 @@ from branch_console.sql.parser import parse_statements
 from branch_console.sql.query import TableReference, parse_query
 from branch_console.sql.statement import QUERY
 from branch_console.sql.tables import TableStatementKind
-from branch_console.sql.token_reader import quoted_name
+from branch_console.sql.token_reader import written_name
 from branch_console_app.models.parts.wording import code, duration, listed, plain, plural
 
 SHOWN_ROWS: Final = 1_000
@@ -60,11 +60,6 @@ class Asked:
     def line(self) -> str:
         """The text on one line."""
         return " ".join(self.text.split())
-
-
-def written_name(name: str) -> str:
-    """Return a name as a statement has it, in backquotes where it needs them."""
-    return name if name.isidentifier() else quoted_name(name)
 
 
 def first_rows_query(table: Identifier) -> str:
