@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import cast
 
+import pyarrow as pa
 import pytest
 
 from branch_console.errors import ErrorKind, NotFound, Refused
@@ -181,11 +182,35 @@ def test_the_job_lists_what_was_found_of_each_table(made: CatalogWarehouse, tmp_
     console = stopped(made, tmp_path, {"air.planes": 3})
     (job_id,) = cast(JudgedServices, console.services).calls
     text = console.open("job", id=job_id).text
-    planes, flights = ":material/table: `air.planes`", ":material/table: `air.flights`"
+    planes = ":material/table: `air.planes`"
     assert "**Quality rules**" in text
-    # The table with the rule that stopped the merge comes first, each with its own rule below.
-    assert 0 < text.index(planes) < text.index("Rule `seat` fails now") < text.index(flights)
-    assert text.index(flights) < text.index("`number`")
+    assert 0 < text.index(planes) < text.index("Rule `seat` fails now")
+    # A table whose rules all pass is only counted.
+    assert text.index("Rule `seat` fails now") < text.index("1 table: all rules pass")
+    assert ":material/table: `air.flights`" not in text
+
+
+def test_the_job_of_thousands_of_tables_draws_only_those_whose_rules_fail(
+    made: CatalogWarehouse, tmp_path: Path
+) -> None:
+    console = stopped(made, tmp_path, {"air.planes": 3})
+    services = cast(JudgedServices, console.services)
+    (job_id,) = services.calls
+    answer = services.answers[job_id]
+    failed, passed = answer.rows.to_pylist()
+    findings = [{**failed, "table": f"air.bad{n:02}", "examples": []} for n in range(30)]
+    findings += [{**passed, "table": f"air.good{n}"} for n in range(3_990)]
+    many = pa.Table.from_pylist(findings, schema=answer.rows.schema)
+    services.answers[job_id] = replace(answer, rows=many)
+    page = console.open("job", id=job_id)
+    assert "`air.bad24`" in page.text
+    assert "`air.bad25`" not in page.text
+    assert "air.good" not in page.text
+    assert "3,990 tables: all rules pass" in page.text
+    assert len(page.at.markdown) < 100
+    later = console.open("job", id=job_id, gate_p="2").text
+    assert "`air.bad24`" not in later
+    assert "`air.bad29`" in later
 
 
 def test_an_operator_merges_despite_the_rule_with_a_reason(console: Console) -> None:

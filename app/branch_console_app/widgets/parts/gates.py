@@ -1,7 +1,7 @@
 """The quality rules: those that a result will be judged by, and what they found in one."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -28,6 +28,7 @@ CHECK_RULES = "check_rules"
 OVERRIDE = "Merge despite failing rules"
 UNCHECKED = "Merge without checking the rules"
 NO_REASON = "Give a reason first."
+_PER_PAGE = 25
 _MARKS = {
     GateVerdict.PASS: ":green[✓] pass",
     GateVerdict.INFO: ":blue[i] info",
@@ -78,13 +79,20 @@ def show_judgement(job: JobView, title: str = "Quality rules") -> None:
     with st.container(border=True, key="card-gate"):
         st.markdown(f"**{title}**")
         queries = reads.failing_rows(job.id)
-        # Of a merge of the catalog, the table with the gravest finding comes first.
-        for table in dict.fromkeys(each.table for each in found):
-            if table is not None:
-                st.markdown(f":material/table: {code(table)}")
-            for finding in found:
-                if finding.table == table:
+        by_table = _by_table(found)
+        # Of thousands of tables a person looks for those with a rule that did not pass.
+        shown = [each for each in by_table if each is None or not _is_passed(by_table[each])]
+        page = st.container()
+        visible = shown[rows.page_of_rows("gate_p", len(shown), _PER_PAGE)]
+        with page:
+            for table in visible:
+                if table is not None:
+                    st.markdown(f":material/table: {code(table)}")
+                for finding in by_table[table]:
                     _show_finding(finding, queries, "gate-rows")
+        passed = len(by_table) - len(shown)
+        if passed:
+            st.markdown(f":green[✓] {plural(passed, 'table')}: all rules pass")
 
 
 def show_failing_rows(identifier: Identifier, job_id: str | None) -> None:
@@ -106,6 +114,18 @@ def show_failing_rows(identifier: Identifier, job_id: str | None) -> None:
     for finding in found:
         if GateVerdict(finding.verdict).blocks:
             _show_finding(finding, queries, "dialog-rows", columns.get(finding.rule, ()))
+
+
+def _by_table(found: Sequence[RuleFinding]) -> Mapping[str | None, Sequence[RuleFinding]]:
+    """Return the findings of each table, the table with the gravest one first."""
+    by_table: dict[str | None, list[RuleFinding]] = {}
+    for finding in found:
+        by_table.setdefault(finding.table, []).append(finding)
+    return by_table
+
+
+def _is_passed(found: Sequence[RuleFinding]) -> bool:
+    return all(finding.verdict == GateVerdict.PASS for finding in found)
 
 
 def find_judgement(job: JobView) -> Sequence[RuleFinding] | None:
