@@ -272,10 +272,7 @@ def print_receipt(found: Receipt) -> None:
     """Print what an operation did."""
     # It reads a statement, and brings the parser along.
     from branch_console_app.models.jobs.overridden_rules import OverriddenRules  # noqa: PLC0415
-    from branch_console_app.models.jobs.receipt_text import (  # noqa: PLC0415
-        option_words,
-        reason_of,
-    )
+    from branch_console_app.models.jobs.receipt_text import reason_of  # noqa: PLC0415
 
     overridden = OverriddenRules.of_gate(found.gate)
     counts = found.counts
@@ -317,9 +314,6 @@ def print_receipt(found: Receipt) -> None:
             "rescue branch": found.rescue_branch,
         }
     )
-    options = option_words(found)
-    if options is not None:
-        print_line(options)
     for note in found.notes:
         print_line(note)
 

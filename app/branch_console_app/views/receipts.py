@@ -17,7 +17,6 @@ from branch_console_app.models.jobs.receipt_text import (
     count_pairs,
     job_of,
     move_words,
-    option_words,
     reason_of,
     receipt_markdown,
     receipt_title,
@@ -121,9 +120,6 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
             rows.facts("counts", pairs, columns=3)
         if receipt.notes and chance.undone_by is not None:
             st.markdown("**Notes from before the undo**")
-        options = option_words(receipt)
-        if options is not None:
-            st.caption(plain(options))
         for note in receipt.notes:
             st.caption(prose(note))
         sides = before_and_after(receipt, undo)

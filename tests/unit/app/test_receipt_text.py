@@ -13,13 +13,12 @@ from branch_console_app.cli.branches import print_receipt
 from branch_console_app.models.jobs.receipt_text import (
     count_pairs,
     move_words,
-    option_words,
     reason_of,
     receipt_markdown,
     receipt_title,
     undone_operation,
 )
-from branch_console_app.models.parts.wording import moment, plain
+from branch_console_app.models.parts.wording import moment
 from tests.console.pretend import job
 from tests.unit.app.histories import snapshot
 
@@ -142,18 +141,6 @@ def test_a_statement_of_a_later_release_leaves_the_id_as_the_title() -> None:
     later = _receipt("CALL sys.of_a_later_release(x => 1)")
     assert receipt_title(later) == "Receipt 9f2a00c4"
     assert undone_operation(later) is None
-
-
-def test_a_receipt_says_which_rows_an_option_kept(capsys: pytest.CaptureFixture[str]) -> None:
-    merge = "CALL sys.merge_branch(branch => 'fix', table => 'air.weather'"
-    kept = _receipt(f"{merge}, isolation => 'snapshot')")
-    said = "Isolation snapshot: rows that main added stayed as they were."
-    assert option_words(kept) == said
-    assert plain(said) in receipt_markdown(kept, None, UTC)
-    print_receipt(kept)
-    assert said in capsys.readouterr().out
-    assert option_words(_receipt(f"{merge})")) is None
-    assert option_words(_receipt(FORWARD)) is None
 
 
 def test_a_command_calls_the_difference_of_records_net(

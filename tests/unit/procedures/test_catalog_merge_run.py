@@ -100,6 +100,14 @@ def ends(bench: CatalogBench) -> list[str]:
     ]
 
 
+def test_the_receipt_says_which_rows_the_options_left_alone(made: CatalogWarehouse) -> None:
+    given = {"branch": "dev", "isolation": "snapshot", "scope": "partition"}
+    call = made.call("merge_catalog_branch", **given)
+    receipt = run_call(made.warehouse, NoRowEngine(), call, InlineStages())
+    assert "Isolation snapshot was set: rows that 'main' added stay as they are." in receipt.notes
+    assert any(each.startswith("Insert scope partition was set") for each in receipt.notes)
+
+
 def test_a_merge_is_one_version_one_receipt_and_one_snapshot_a_table(bench: CatalogBench) -> None:
     receipt = bench.run(MERGE, operation_id="it")
     assert heads(bench) == AFTER

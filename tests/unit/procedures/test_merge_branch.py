@@ -22,6 +22,7 @@ from branch_console.errors import (
 )
 from branch_console.format.data_types import DataField, parse_data_type
 from branch_console.format.identifier import Identifier
+from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.file_moves import Knowledge, MergeRules, Strategy
@@ -131,8 +132,8 @@ def plan(bench: BranchBench, source: str = "dev", target: str = "main") -> Plan:
     return preview_merge(bench.warehouse(), TABLE, source, target, MergeRules())
 
 
-def merge(bench: BranchBench, operation: str = "merge-1", **arguments: str | bool) -> None:
-    bench.call("merge_branch", operation=operation, branch="dev", **arguments)
+def merge(bench: BranchBench, operation: str = "merge-1", **arguments: str | bool) -> Receipt:
+    return bench.call("merge_branch", operation=operation, branch="dev", **arguments)
 
 
 def names(bench: BranchBench, branch: str = "main") -> set[str]:
@@ -304,8 +305,26 @@ def test_a_delete_conflicts_with_rows_that_the_target_inserted(bench: BranchBenc
         merge(bench)
     assert refused.value.kind is ErrorKind.CONFLICTS_OPEN
     assert tree(Path(bench.file_io.root)) == before
-    merge(bench, "merge-2", isolation="snapshot")
+    done = merge(bench, "merge-2", isolation="snapshot", scope="partition")
     assert names(bench) == {"mine"}
+    assert {
+        "Isolation snapshot was set: rows that 'main' added stay as they are.",
+        "Insert scope partition was set: rows that 'main' added to partitions that 'dev' did not "
+        "change stay as they are.",
+    } <= set(done.notes)
+    # Nothing is left to merge, and nothing is said to have stayed.
+    held = merge(bench, "merge-3", isolation="snapshot")
+    assert "Nothing was changed." in held.notes
+    assert not any("Isolation" in each for each in held.notes)
+
+
+def test_a_fast_forward_says_nothing_of_rows_that_the_target_did_not_add(
+    bench: BranchBench,
+) -> None:
+    commit(bench, branch="dev", gone=["base"])
+    done = merge(bench, isolation="snapshot")
+    assert done.counts.snapshots_added == 1
+    assert not any("Isolation" in each for each in done.notes)
 
 
 def test_both_sides_updated_one_file(bench: BranchBench) -> None:

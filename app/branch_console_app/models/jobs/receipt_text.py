@@ -4,12 +4,9 @@ from datetime import tzinfo
 
 from branch_console.diff.rows.row_figure import changed_words
 from branch_console.errors import InvalidInput, PaimonError
-from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.format.snapshot import SnapshotIdentity
 from branch_console.jobs.progress import JobState, JobView
-from branch_console.operations.isolation import InsertScope, Isolation
-from branch_console.operations.merge_requests import MergeRequest
 from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.call.call import AGAIN, ProcedureCall
 from branch_console.sql.parser import parse_statements
@@ -71,26 +68,6 @@ def reason_of(receipt: Receipt) -> str | None:
         ).reason  # fmt: skip
     except InvalidInput:
         return None  # as in `undone_operation`
-
-
-def option_words(receipt: Receipt) -> str | None:
-    """Say what the options of a merge kept as it was; None without such options."""
-    call = call_of_receipt(receipt)
-    if call is None or call.procedure != MergeRequest.procedure:
-        return None
-    try:
-        asked = MergeRequest.decode(call.procedure, call.arguments)
-    except InvalidInput:
-        return None  # as in `undone_operation`
-    target = asked.target or MAIN_BRANCH
-    if asked.isolation == Isolation.SNAPSHOT:
-        return f"Isolation snapshot: rows that {target} added stayed as they were."
-    if asked.scope == InsertScope.PARTITION:
-        return (
-            f"Insert scope partition: rows that {target} added to partitions that "
-            f"{asked.source} did not change stayed as they were."
-        )
-    return None
 
 
 def undone_operation(receipt: Receipt) -> str | None:
@@ -235,9 +212,6 @@ def receipt_markdown(receipt: Receipt, job: JobView | None, zone: tzinfo | None)
     pairs = count_pairs(receipt.counts)
     if pairs:
         lines += ["", "## Counts", "", *(f"- {label}: {figure}" for label, figure in pairs)]
-    options = option_words(receipt)
-    if options is not None:
-        lines += ["", plain(options)]
     if receipt.notes:
         lines += ["", "## Notes", "", *(f"- {plain(note)}" for note in receipt.notes)]
     return "\n".join([*lines, ""])

@@ -15,12 +15,7 @@ from branch_console_app.models.jobs.before_after import (
     commits_of_move,
 )
 from branch_console_app.models.jobs.overridden_rules import OverriddenRules
-from branch_console_app.models.jobs.receipt_text import (
-    changed_rows,
-    count_pairs,
-    move_words,
-    option_words,
-)
+from branch_console_app.models.jobs.receipt_text import changed_rows, count_pairs, move_words
 from branch_console_app.models.merge.fast_forward import MovedCommits
 from branch_console_app.models.merge.merge_facts import MergeAttempt
 from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
@@ -56,9 +51,6 @@ def show_merged(verdict: MergeState, merge: MergeAttempt | None, identifier: Ide
             rows.facts("merged", pairs, columns=3)
         for move in receipt.moves:
             st.markdown(move_words(move))
-        options = option_words(receipt)
-        if options is not None:
-            st.caption(plain(options))
         for note in receipt.notes:
             st.caption(prose(note))
         sides = before_and_after(receipt)

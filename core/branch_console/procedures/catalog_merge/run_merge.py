@@ -24,6 +24,7 @@ from branch_console.format.json_text import JsonObject
 from branch_console.format.receipt import Receipt
 from branch_console.merge.catalog.catalog_report import reported_words
 from branch_console.merge.catalog.catalog_steps import StepKind
+from branch_console.merge.plan import merging
 from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.procedures.call.call import AGAIN, ProcedureCall
 from branch_console.procedures.call.permissions import check_role
@@ -55,7 +56,7 @@ from branch_console.procedures.catalog_merge.tables_gate import judge_tables, wi
 from branch_console.procedures.catalog_merge.turn_back import TURNED_BACK
 from branch_console.procedures.merge.inputs import DecidedMerge
 from branch_console.procedures.merge.merge_branch import files_of_merge
-from branch_console.procedures.merge.merge_kind import MergeKind
+from branch_console.procedures.merge.merge_kind import MergeKind, option_notes
 from branch_console.procedures.merge.reconcile_rows import settle_rows_of
 from branch_console.procedures.run.procedure import finish_operation, finish_procedure
 from branch_console.procedures.run.quality_gate import STAGE
@@ -311,7 +312,11 @@ class _Run:
                 planned,
                 call,
                 forks=forks_of(warehouse, planned),
-                notes=(*reported_words(planned.plan), *self._notes),
+                notes=(
+                    *_option_notes(planned, call),
+                    *reported_words(planned.plan),
+                    *self._notes,
+                ),
                 files_verified=files,
             )
             journal = with_gate(warehouse, call, planned.plan, journal, judged)
@@ -377,6 +382,14 @@ def _contents(planned: PlannedCatalogMerge) -> Iterator[tuple[MergeStep, Decided
         decided = planned.decided.get(step.object_id)
         if step.kind is StepKind.MERGE_CONTENT and decided is not None:
             yield step, decided
+
+
+def _option_notes(planned: PlannedCatalogMerge, call: ProcedureCall) -> tuple[str, ...]:
+    """Say which rows the options leave alone; nothing if no table gets a merged snapshot."""
+    if all(merging(decided.plan) is None for _, decided in _contents(planned)):
+        return ()
+    plan, asked = planned.plan, call.request(MergeCatalogRequest)
+    return option_notes(plan.source, plan.target, isolation=asked.isolation, scope=asked.scope)
 
 
 def _written(facts: Facts) -> dict[str, WrittenRows]:

@@ -14,6 +14,7 @@ from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import HeadMove
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.plan_merge import MergeSides
+from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.operations.merge_requests import (
     CherryPickRequest,
     MergeRequest,
@@ -129,6 +130,19 @@ class MergeSpec:
                 return f"Pick snapshot {self.snapshot_id} of {self.source!r} onto {self.target!r}"
             case MergeKind.REVERT:
                 return f"Revert snapshot {self.snapshot_id} of {self.target!r}"
+
+
+def option_notes(source: str, target: str, *, isolation: str, scope: str) -> tuple[str, ...]:
+    """Say which rows of the target the options of a three-way merge leave alone."""
+    notes = []
+    if isolation == Isolation.SNAPSHOT:
+        notes.append(f"Isolation snapshot was set: rows that {target!r} added stay as they are.")
+    if scope == InsertScope.PARTITION:
+        notes.append(
+            f"Insert scope partition was set: rows that {target!r} added to partitions that "
+            f"{source!r} did not change stay as they are."
+        )
+    return tuple(notes)
 
 
 def theirs_of(source: FileStoreTable, spec: MergeSpec, head: Snapshot | None) -> Snapshot | None:

@@ -54,7 +54,12 @@ from branch_console.procedures.history.history_transfer import finish_history_tr
 from branch_console.procedures.merge.carried_plan import CarriedPlan
 from branch_console.procedures.merge.file_messages import copies_of, moved_messages
 from branch_console.procedures.merge.inputs import remembered_plan
-from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec, sides_of
+from branch_console.procedures.merge.merge_kind import (
+    MergeKind,
+    MergeSpec,
+    option_notes,
+    sides_of,
+)
 from branch_console.procedures.merge.row_messages import joined_messages
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.quality_gate import gate_properties
@@ -172,6 +177,7 @@ def complete_merge(operation: Operation, journal: MergeJournal, landed: Snapshot
             f"{spec.title}: done as snapshot {landed.id}.",
             *_carried_sentences(journal.ours_id, landed, over),
             *notes_of_sharing(journal.sharing),
+            *_option_notes(spec, journal),
             *journal.notes,
             *(journal.row_notes or ()),
         ),
@@ -195,6 +201,12 @@ def complete_merge(operation: Operation, journal: MergeJournal, landed: Snapshot
             undoes=spec.reverts,
         )
     )
+
+
+def _option_notes(spec: MergeSpec, journal: MergeJournal) -> tuple[str, ...]:
+    if spec.kind is not MergeKind.MERGE:
+        return ()
+    return option_notes(spec.source, spec.target, isolation=journal.isolation, scope=journal.scope)
 
 
 def _carried_over(
