@@ -124,7 +124,7 @@ def test_the_receipt_of_an_undo_counts_what_went(bench: CatalogBench) -> None:
     assert bench.undo("it").counts == went
 
 
-def test_the_preview_names_the_tables_whose_rescue_branches_keep_what_leaves(
+def test_preview_and_receipt_of_an_undo_say_where_rescue_branches_keep_what_leaves(
     bench: CatalogBench,
 ) -> None:
     bench.run("MERGE BRANCH dev", operation_id="it")
@@ -132,10 +132,12 @@ def test_the_preview_names_the_tables_whose_rescue_branches_keep_what_leaves(
     (kept,) = (each for each in answer.consequences if "rescue" in each.text)
     assert kept.weight is Weight.KEEPS
     assert kept.details == ("air.flights", "air.trips")
-    bench.undo("it")
+    notes = bench.undo("it").notes
     # One of them has its earlier name again.
     for name in ("air.flights", "air.planes"):
-        assert len(_rescues_of(bench.warehouse(), name)) == 1
+        (rescue,) = _rescues_of(bench.warehouse(), name)
+        told = f"Rescue branch {rescue!r} keeps the snapshots that left."
+        assert sum(told in each for each in notes) == 1
 
 
 def _rescues_of(warehouse: Warehouse, table: str) -> list[str]:

@@ -349,8 +349,10 @@ class _Contents:
             found.end(Ending.STOPPED, error.message)
             raise
         found.end(Ending.DONE)
-        name = table_name(self._merge, step)
-        return f"{name}: {done.notes[0]}" if done.notes else None
+        notes = list(done.notes[:1])
+        if done.rescue_branch is not None:
+            notes.append(f"Rescue branch {done.rescue_branch!r} keeps the snapshots that left.")
+        return f"{table_name(self._merge, step)}: {' '.join(notes)}" if notes else None
 
     def _carry_out(self, found: Operation, step: MergeStep) -> Receipt:
         if self._reverts:
