@@ -88,20 +88,38 @@ def _fast_forwarded(console: Console, page: Page) -> None:
     branches["main"] = replace(source, name="main")
 
 
+def _passed(page: Page) -> set[str]:
+    """The checks that passed, as sentences."""
+    lines = (each.removeprefix(":green[✓] ") for each in page.text.splitlines() if "✓" in each)
+    return {bare(each) for each in lines if each.endswith(".")}
+
+
 def test_a_done_one_keeps_the_checks_that_it_had(tmp_path: Path) -> None:
     console = air_console(tmp_path)
     branches = console.services.listed[1].branches
     before, head = (branches[name].snapshots[-1].id for name in ("main", "backfill"))
     page = console.open("merge", **BACKFILL)
-    base = next(text for text in bare(page.text).splitlines() if "Merge base: snapshot" in text)
-    title = next(tab.label for tab in page.at.tabs if tab.label.startswith("Checks"))
-    assert f"snapshot {before}," in base
+    passed = _passed(page)
+    assert f"Merge base: snapshot {before}, which both branches contain." in passed
     _fast_forwarded(console, page)
-    shown = bare(page.run().text)
+    page.run()
     assert "**What was merged**" in page.text
-    assert base in shown
-    assert title in [tab.label for tab in page.at.tabs]
-    assert f"Merge base: snapshot {head}" not in shown
+    # Who may merge now is no condition of a merge that is done; every other line stays.
+    assert passed - _passed(page) == {"main is not protected, and you may merge into it."}
+    assert _passed(page) < passed
+    assert f"Checks ({len(passed) - 1} passed)" in [tab.label for tab in page.at.tabs]
+    assert f"Merge base: snapshot {head}" not in bare(page.text)
+
+
+def test_a_done_one_fails_no_check_for_whoever_may_only_look(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    page = console.open("merge", **BACKFILL)
+    _fast_forwarded(console, page)
+    console.services.settings = settings(tmp_path, "viewer")
+    page.run()
+    assert "**What was merged**" in page.text
+    assert "You may not merge into" not in page.text
+    assert not [tab.label for tab in page.at.tabs if "failed" in tab.label]
 
 
 def test_a_done_one_is_shown_while_its_states_are_compared(

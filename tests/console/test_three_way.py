@@ -26,7 +26,7 @@ from branch_console_app.models.parts.wording import NOT_READ, bare, moment
 from branch_console_app.reads import Begun
 from branch_console_app.widgets.merge import bar
 from branch_console_app.widgets.parts import patience
-from tests.console.pages import Console, air_console
+from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import (
     NEW_FILES,
     merge_plan,
@@ -579,11 +579,23 @@ def test_a_merge_that_is_done_has_the_checks_that_it_had_before(tmp_path: Path) 
     }  # fmt: skip
     done = _merged(console, gate={"verdict": "pass", "findings": [finding]})
     view = {"merged": f"fix-delays-main:{done}"}
-    assert _checks(console, **view) == before | {"Quality rules:"}
+    # Who may merge now is no condition of a merge that is done.
+    after = before - {"you may merge into it"} | {"Quality rules:"}
+    assert _checks(console, **view) == after
     text = bare(console.open("merge", **FIX, tab="checks", **view).text)
     assert "Conflicts: none." in text
     assert "Quality rules: 1 of 1 rule passed on the result, before it was merged." in text
     assert "Dry run: not done; the merge built and checked its result itself." in text
+
+
+def test_a_done_merge_fails_no_check_for_whoever_may_only_look(tmp_path: Path) -> None:
+    console = planned(air_console(tmp_path), MergeVerdict.CLEAN)
+    view = {"merged": f"fix-delays-main:{_merged(console)}"}
+    console.services.settings = settings(tmp_path, "viewer")
+    page = console.open("merge", **FIX, **view)
+    assert "**What was merged**" in page.text
+    assert "You may not merge into" not in page.text
+    assert not [tab.label for tab in page.at.tabs if "failed" in tab.label]
 
 
 def test_a_done_merge_leaves_out_checks_that_are_not_known(tmp_path: Path) -> None:

@@ -106,9 +106,11 @@ def checks_of_merge(
         rules: The quality rules of the table; None if it has none.
     """
     plan = decision.plan
+    person: tuple[Check, ...] = (check_of_person(found.target, found.lacks_role),)
     if state.standing is MergeStanding.DONE and facts.merge is not None:
         # What is left to plan now is nothing: the checks are those of the plan that was merged.
-        plan = facts.merge.merged or plan
+        # Who may merge now is no condition of it.
+        plan, person = facts.merge.merged or plan, ()
     checks = (
         *checks_of_draft(state, plan, facts, 0 if rules is None else len(rules.rules)),
         *_blocks(decision),
@@ -117,7 +119,7 @@ def checks_of_merge(
         *_schemas(plan, found),
         *_at_work(decision),
         *_readers(found),
-        check_of_person(found.target, found.lacks_role),
+        *person,
     )
     return tuple(sorted(checks, key=lambda check: check.standing))
 

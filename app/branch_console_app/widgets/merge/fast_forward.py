@@ -144,10 +144,10 @@ def checks_of_forward(
     moves = () if receipt is None else receipt.moves
     done = next((each for each in moves if each.branch == preview.plan.target), None)
     own = preview.checks_with(answer) if done is None else preview.checks_of_done(done)
-    role = Role.EDITOR if answer is None else answer.role
-    is_asked = answer is not None or done is not None
-    person = (check_of_person(target, lacks_role(role)),) if is_asked else ()
-    found = (*own, *of_rules, *person)
+    found = [*own, *of_rules]
+    if answer is not None and done is None:
+        # Who may merge now is no condition of a merge that somebody did.
+        found.append(check_of_person(target, lacks_role(answer.role)))
     return tuple(sorted(found, key=lambda check: check.standing))
 
 
