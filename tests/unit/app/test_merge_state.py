@@ -354,6 +354,21 @@ def test_a_rule_that_fails_stops_a_merge_though_another_one_could_not_be_checked
     )
 
 
+@pytest.mark.parametrize(
+    ("rule_count", "words"),
+    [(1, "1 rule, not checked."), (4, "4 rules, not all of them checked.")],
+)
+def test_rules_of_which_one_could_not_be_checked_are_counted(
+    plan: Planned, rule_count: int, words: str
+) -> None:
+    made = plan()
+    stopped = ended(JobState.FAILED, ErrorKind.RULES_NOT_CHECKED)
+    facts = MergeFacts(dry_run=attempt(made, stopped, findings=(UNKNOWN,)))
+    state = MergeState.of(made, facts)
+    checks = checks_of_draft(state, made, facts, rule_count=rule_count)
+    assert [each.text for each in checks if each.name == "Quality rules"] == [words]
+
+
 def test_an_earlier_release_refused_a_merge_whose_rules_could_not_be_checked(plan: Planned) -> None:
     refused = (ended(JobState.REFUSED, ErrorKind.GATE_FAILED), {"findings": (UNKNOWN,)})
     state = of(plan(), merge=refused)

@@ -289,7 +289,7 @@ def checks_of_rules(state: MergeState, rule_count: int, facts: MergeFacts) -> It
                 remedies=(CheckRemedy.ROWS,),
             )  # fmt: skip
         case MergeStanding.RULES_UNCHECKED:
-            text = f"{number}, not all of them checked."
+            text = f"{number}, not {'' if rule_count == 1 else 'all of them '}checked."
             yield Check(standing=CheckState.NOT_RUN, name=name, text=text, kind=state.kind)
         case MergeStanding.DONE:
             text = f"{number}, run on the result before it was merged."
