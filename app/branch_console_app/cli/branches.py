@@ -272,9 +272,12 @@ def print_receipt(found: Receipt) -> None:
     """Print what an operation did."""
     # It reads a statement, and brings the parser along.
     from branch_console_app.models.jobs.overridden_rules import OverriddenRules  # noqa: PLC0415
-    from branch_console_app.models.jobs.receipt_text import reason_of  # noqa: PLC0415
+    from branch_console_app.models.jobs.receipt_text import notes_of, reason_of  # noqa: PLC0415
 
-    overridden = OverriddenRules.of_gate(found.gate)
+    overridden, reason = OverriddenRules.of_gate(found.gate), reason_of(found)
+    rules = None if overridden is None else bare(overridden.mark)
+    if overridden is not None and overridden.reason != reason:
+        rules = f"{rules}: {overridden.reason}"
     counts = found.counts
     figures = (
         (counts.snapshots_added, "snapshot", "added"),
@@ -293,10 +296,8 @@ def print_receipt(found: Receipt) -> None:
             "operation": found.operation_id,
             "statement": found.statement,
             "by": found.actor,
-            "reason": reason_of(found),
-            "quality rules": None
-            if overridden is None
-            else f"{bare(overridden.mark)}: {overridden.reason}",
+            "reason": reason,
+            "quality rules": rules,
             "plan": found.plan_id or None,
             "started": local_time(found.started_millis),
             "finished": local_time(found.finished_millis),
@@ -314,7 +315,7 @@ def print_receipt(found: Receipt) -> None:
             "rescue branch": found.rescue_branch,
         }
     )
-    for note in found.notes:
+    for note in notes_of(found):
         print_line(note)
 
 

@@ -17,6 +17,7 @@ from branch_console_app.models.jobs.receipt_text import (
     count_pairs,
     job_of,
     move_words,
+    notes_of,
     reason_of,
     receipt_markdown,
     receipt_title,
@@ -118,9 +119,10 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
         if pairs:
             st.markdown("**Counts**")
             rows.facts("counts", pairs, columns=3)
-        if receipt.notes and chance.undone_by is not None:
+        notes = notes_of(receipt)
+        if notes and chance.undone_by is not None:
             st.markdown("**Notes from before the undo**")
-        for note in receipt.notes:
+        for note in notes:
             st.caption(prose(note))
         sides = before_and_after(receipt, undo)
         if table is not None and sides is not None:

@@ -2,13 +2,15 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC
 
 import pytest
 
+from branch_console.format.journals.written import GateOverride, override_note
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.jobs.progress import JobState
+from branch_console.quality.findings import RuleFinding
 from branch_console_app.cli.branches import print_receipt
 from branch_console_app.models.jobs.receipt_text import (
     count_pairs,
@@ -26,6 +28,10 @@ BEFORE, AFTER = snapshot("a", 3), snapshot("b", 5)
 FORWARD = "CALL sys.fast_forward(branch => 'dev', table => 'air.planes')"
 MOVE = HeadMove(
     branch="main", before=BEFORE.identity, before_id=3, after=AFTER.identity, after_id=5
+)
+
+FAILS = RuleFinding(
+    rule="tail", asked="tailnum not null", severity="block", verdict="block", said="It fails."
 )
 
 
@@ -125,6 +131,26 @@ def test_the_reason_that_was_given_is_told_and_none_is_made_up() -> None:
     for statement in (call.format(""), call.format("reason => '', "), "what a later release wrote"):
         assert reason_of(_receipt(statement)) is None
         assert "Reason" not in receipt_markdown(_receipt(statement), None, UTC)
+
+
+@pytest.mark.parametrize("reason", ["Known, see 41", "Late rows"])
+def test_why_rules_were_overridden_is_said_once(
+    reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    override = GateOverride(reason="Known, see 41", actor="ann", time_millis=5)
+    call = f"CALL sys.merge_branch(branch => 'fix', reason => '{reason}', table => 'air.planes')"
+    notes = (override_note("ann", "Known, see 41"), "Rule 'delay' warns.")
+    given = replace(_receipt(call), gate=override.on({"findings": [asdict(FAILS)]}), notes=notes)
+    without_call = re.compile(r"^.*CALL sys.*$", re.MULTILINE)
+    markdown = without_call.sub("", receipt_markdown(given, None, UTC))
+    print_receipt(given)
+    printed = without_call.sub("", capsys.readouterr().out)
+    for text in (markdown, printed):
+        assert text.count("Known, see 41") == 1
+        assert text.count("overridden") == 1
+        assert reason in text
+        assert "warns" in text
+    assert "- Quality rules: rule `tail` overridden by ann" in markdown
 
 
 def test_a_title_says_what_was_done() -> None:

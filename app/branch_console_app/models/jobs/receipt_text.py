@@ -4,6 +4,7 @@ from datetime import tzinfo
 
 from branch_console.diff.rows.row_figure import changed_words
 from branch_console.errors import InvalidInput, PaimonError
+from branch_console.format.journals.written import override_note
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.format.snapshot import SnapshotIdentity
 from branch_console.jobs.progress import JobState, JobView
@@ -68,6 +69,15 @@ def reason_of(receipt: Receipt) -> str | None:
         ).reason  # fmt: skip
     except InvalidInput:
         return None  # as in `undone_operation`
+
+
+def notes_of(receipt: Receipt) -> tuple[str, ...]:
+    """Return the notes of a receipt, without the one that repeats who overrode the rules."""
+    overridden = OverriddenRules.of_gate(receipt.gate)
+    if overridden is None:
+        return receipt.notes
+    repeated = override_note(overridden.actor, overridden.reason)
+    return tuple(each for each in receipt.notes if each != repeated)
 
 
 def undone_operation(receipt: Receipt) -> str | None:
@@ -198,8 +208,9 @@ def receipt_markdown(receipt: Receipt, job: JobView | None, zone: tzinfo | None)
         lines.append(f"- Reason: {plain(reason)}")
     overridden = OverriddenRules.of_gate(receipt.gate)
     if overridden is not None:
+        why = "" if overridden.reason == reason else f": {plain(overridden.reason)}"
         by = f"{overridden.mark} by {plain(overridden.actor)}"
-        lines.append(f"- Quality rules: {by}: {plain(overridden.reason)}")
+        lines.append(f"- Quality rules: {by}{why}")
     if receipt.rescue_branch:
         lines.append(f"- Rescue branch: {code(receipt.rescue_branch)}")
     if receipt.moves:
@@ -212,6 +223,7 @@ def receipt_markdown(receipt: Receipt, job: JobView | None, zone: tzinfo | None)
     pairs = count_pairs(receipt.counts)
     if pairs:
         lines += ["", "## Counts", "", *(f"- {label}: {figure}" for label, figure in pairs)]
-    if receipt.notes:
-        lines += ["", "## Notes", "", *(f"- {plain(note)}" for note in receipt.notes)]
+    notes = notes_of(receipt)
+    if notes:
+        lines += ["", "## Notes", "", *(f"- {plain(note)}" for note in notes)]
     return "\n".join([*lines, ""])

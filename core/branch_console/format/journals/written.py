@@ -135,6 +135,11 @@ class GateOverride:
         return {**gate, "override": _OVERRIDE.write(self)}
 
 
+def override_note(actor: str, reason: str) -> str:
+    """Return the note of a receipt on who overrode the quality rules, and why."""
+    return f"Quality rules overridden by {actor}: {reason}"
+
+
 _BUCKET: Final = Layout(
     WrittenBucket,
     base64_bytes("partition"),

@@ -14,7 +14,7 @@ from branch_console.diff.schema_diff import SchemaVerdict, diff_schemas
 from branch_console.errors import ErrorKind, InvalidInput, PaimonError, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.journals.terms import OperationJournal
-from branch_console.format.journals.written import GateOverride, JudgedResult
+from branch_console.format.journals.written import GateOverride, JudgedResult, override_note
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, changes
 from branch_console.procedures.call.permissions import Role, check_role
@@ -197,8 +197,8 @@ def gate_notes(call: ProcedureCall, report: GateReport) -> tuple[str, ...]:
     """Return what a receipt tells of the gate: the verdict, or who overrode it and why."""
     if not report.verdict.blocks:
         return (f"Quality rules: {report.verdict}.", *_worth_telling(report))
-    reason = call.agreement.override_gate
-    return (f"Quality rules overridden by {call.actor}: {reason}", *_worth_telling(report))
+    reason = call.agreement.override_gate or ""
+    return (override_note(call.actor, reason), *_worth_telling(report))
 
 
 def _counted(
