@@ -17,6 +17,8 @@ from branch_console.format.values.readable import readable_values
 from branch_console.format.values.shredded_variant import is_variant, parse_variants
 
 _SEPARATOR: Final = "\x1f"
+# JSON that nests deeper than Python reads or writes is no value either.
+_NO_VALUE: Final = (pa.ArrowException, ValueError, RecursionError)
 
 
 def cell_texts(values: pa.Array) -> pa.Array:
@@ -70,7 +72,7 @@ def parse_cells(texts: pa.Array, kind: pa.DataType, column: str) -> pa.Array:
     """
     try:
         return _parse(texts, kind)
-    except (pa.ArrowException, ValueError):
+    except _NO_VALUE:
         for text in texts:
             _check(text, kind, column)
         raise
@@ -79,7 +81,7 @@ def parse_cells(texts: pa.Array, kind: pa.DataType, column: str) -> pa.Array:
 def _check(text: pa.Scalar, kind: pa.DataType, column: str) -> None:
     try:
         _parse(pa.array([text.as_py()], pa.string()), kind)
-    except (pa.ArrowException, ValueError) as error:
+    except _NO_VALUE as error:
         raise InvalidInput(
             f"{text.as_py()!r} is no value of column {column!r}, which is "
             f"{'VARIANT: JSON' if is_variant(kind) else kind}. Type another.",

@@ -149,3 +149,16 @@ def test_json_that_no_variant_holds_is_refused_within_a_row() -> None:
     for text in ('{"v": 1e400}', '{"v": {"a": NaN}}', '{"v": "{a}"}'):
         with pytest.raises(InvalidInput, match="is no value of column 'x'"):
             parse_cells(pa.array([text]), row, "x")
+
+
+@pytest.mark.parametrize("depth", [400, 900, 100_000])
+def test_json_that_nests_too_deep_is_refused_as_no_value(depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    variant = to_arrow(AtomicType(root=TypeRoot.VARIANT))
+    for kind, text in (
+        (pa.list_(pa.int32()), deep),
+        (pa.list_(variant), f"[{deep}]"),
+        (pa.struct([("x", pa.int32())]), f'{{"x": {deep}}}'),
+    ):
+        with pytest.raises(InvalidInput, match="no value of column 'x'"):
+            parse_cells(pa.array([None, text]), kind, "x")
