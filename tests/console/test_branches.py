@@ -82,7 +82,7 @@ def test_the_primary_button_leads_to_the_merge_of_the_branch(tmp_path: Path) -> 
 def test_without_a_record_a_branch_shows_the_time_of_its_folder(tmp_path: Path) -> None:
     # Other software made the branch, or its folder was copied: the time is no time of creation.
     card = air_console(tmp_path).open("branches", **FLIGHTS, branch="audit").text
-    assert "Folder from" in card
+    assert "Folder made" in card
     assert "Created" not in card
 
 

@@ -224,7 +224,7 @@ def _branch_facts(item: BranchItem, versus: str) -> list[tuple[str, str]]:
     # The folder of main is the folder of the table, and its time that of the last change in it.
     if item.created_millis is not None and item.name != MAIN_BRANCH:
         # A copied or restored folder is younger than the branch.
-        label = "Created" if item.is_recorded else "Folder from"
+        label = "Created" if item.is_recorded else "Folder made"
         facts.append((label, age(item.created_millis, now)))
     if item.owner:
         facts.append(("Owner", plain(item.owner)))

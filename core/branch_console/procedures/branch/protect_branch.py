@@ -53,7 +53,7 @@ def plan_protection(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperati
         ),
         typed_name=None,
         role=Role.APPROVER,
-        undo="Remove the protection." if asked.protected else "Set it to protect again.",
+        undo="Remove the protection." if asked.protected else "Protect it again.",
     )
     return PlannedOperation(
         preview=preview,
