@@ -722,7 +722,7 @@ def feed(tables: Sequence[Identifier]) -> tuple[Activity, ...]:
     overrides = {
         name: found
         for name, merge in receipts.items()
-        if (found := OverriddenRules.of_gate(merge.gate)) is not None
+        if (found := OverriddenRules.find_in(merge.gate)) is not None
     }
     return activity_feed(table_events(*tables), catalog, jobs_if_answered(), undoes, overrides)
 

@@ -125,6 +125,27 @@ def test_a_merge_whose_rules_were_overridden_says_which_rule_and_why() -> None:
     assert (entry.overridden, entry.reason) == (None, None)
 
 
+@pytest.mark.parametrize(
+    "gate",
+    [
+        {"findings": [asdict(TAIL)], "override": {"reason": "Known", "actor": "ada"}},
+        {"override": {"reason": "Known", "actor": "ada", "timeMillis": 5}},
+        {
+            "findings": [{**asdict(TAIL), "of_a_later_release": 1}],
+            "override": {"reason": "Known", "actor": "ada", "timeMillis": 5},
+        },
+    ],
+)
+def test_an_override_that_cannot_be_read_spoils_no_other_line(gate: dict[str, object]) -> None:
+    broken = Receipt(
+        operation_id="m", statement="", actor="ada", plan_id="", gate=gate, started_millis=5,
+        finished_millis=5,
+    )  # fmt: skip
+    merged = replace(event("m", LineageKind.MERGED, 5, source_branch="dev"), receipt=broken)
+    found = activity_feed([ledger(merged, event("t", LineageKind.TAGGED, 6))])
+    assert [(each.operation, each.overridden) for each in found] == [("t", None), ("m", None)]
+
+
 def test_a_rescue_branch_is_released_and_not_dropped() -> None:
     released = replace(event("r", LineageKind.DROPPED, 5), branch="rescue-7f3a")
     (entry,) = activity_feed([ledger(released)])

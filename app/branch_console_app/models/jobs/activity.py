@@ -188,7 +188,7 @@ def _of_table(ledger: TableEvents) -> Iterator[Activity]:
         if event.id in takers or is_part:
             continue
         receipt = event.receipt
-        overridden = OverriddenRules.of_gate(None if receipt is None else receipt.gate)
+        overridden = OverriddenRules.find_in(None if receipt is None else receipt.gate)
         kind = _KINDS.get(event.kind, ActivityKind.UPKEEP)
         merge = receipt if kind is ActivityKind.MERGES else None
         entry = Activity(

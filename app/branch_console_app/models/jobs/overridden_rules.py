@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from branch_console.errors import PaimonError
 from branch_console.format.journals.written import GateOverride
 from branch_console.quality.findings import GateReport, findings_of
 from branch_console_app.models.parts.wording import code, listed
@@ -33,6 +34,14 @@ class OverriddenRules:
             actor=override.actor,
             reason=override.reason,
         )
+
+    @classmethod
+    def find_in(cls, gate: Mapping[str, Any] | None) -> Self | None:
+        """Return the same for a list; None also if the gate is broken, which spoils one line."""
+        try:
+            return cls.of_gate(gate)
+        except (PaimonError, KeyError, TypeError, ValueError):
+            return None
 
     @property
     def mark(self) -> str:
