@@ -324,6 +324,31 @@ def test_the_receipt_keeps_the_rows_that_were_counted_before(
     assert read_receipt(bench.warehouse(), "op") == receipt
 
 
+def test_the_receipt_takes_no_count_of_a_branch_that_also_reads_another(tmp_path: Path) -> None:
+    options = {"bucket": "1", "scan.fallback-branch": "old"}
+    bench = BranchBench(tmp_path / "table", primary_keys=["id"], options=options)
+    bench.append("a")
+    bench.branch("old")
+    bench.branch("dev")
+    bench.append("b", branch="dev")
+    counts = KeptCounts(folder=tmp_path / "counts")
+    warehouse = replace(bench.warehouse(), counted=counts)
+    diff = compare_states(warehouse, bench.identifier, "main", "dev")
+    # Since then rows may have come to the other branch.
+    counts.keep(
+        count_name(bench.identifier, diff),
+        RowCounts(before=10, after=12, added=3, removed=1, changed=4),
+    )
+    call = ProcedureCall(
+        name="fast_forward", arguments={"table": "db.t", "branch": "dev"}, actor="ann",
+        operation_id="op", role="operator",
+    )  # fmt: skip
+    receipt = run_call(warehouse, TrustingRows(), call, InlineStages())
+    assert receipt.counts.snapshots_added == 1
+    assert changed_rows(receipt.counts) is None
+    assert receipt.counts.rows_after is None
+
+
 def test_the_receipt_says_nothing_of_rows_that_nobody_counted(tmp_path: Path) -> None:
     bench = BranchBench(tmp_path, primary_keys=["id"], options={"bucket": "1"})
     bench.append("a")

@@ -195,8 +195,7 @@ def with_counted_rows(
     warehouse: Warehouse, table: FileStoreTable, plan: ForwardDecision, journal: HistoryJournal
 ) -> HistoryJournal:
     """Return a journal with the rows that a job has counted between both heads, for the receipt."""
-    heads = ((plan.target, plan.target_head), (plan.source, plan.source_head))
-    before, after = ((table.on(branch).schema(), head) for branch, head in heads)
+    before, after = (plan.target, plan.target_head), (plan.source, plan.source_head)
     counts = counted_change(warehouse, table, before, after)
     if counts is None:
         return journal

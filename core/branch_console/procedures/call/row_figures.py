@@ -25,6 +25,10 @@ ReadHead: TypeAlias = tuple[TableSchema, Snapshot | None]
 """A snapshot, None before the first commit, and the schema to read it with."""
 
 
+BranchHead: TypeAlias = tuple[str, Snapshot | None]
+"""A branch and its head, None before the first commit."""
+
+
 def state_name(table: Identifier, snapshot: Snapshot, schema: TableSchema) -> str:
     """Return what the rows of a state are kept under; the same for the same content."""
     lists = snapshot.identity.manifest_lists
@@ -73,12 +77,19 @@ def _content(state: ReadHead) -> list[object]:
 
 
 def counted_change(
-    warehouse: Warehouse, table: FileStoreTable, before: ReadHead, after: ReadHead
+    warehouse: Warehouse, table: FileStoreTable, before: BranchHead, after: BranchHead
 ) -> RowCounts | None:
-    """Return the rows by which two states differ, None if nobody has counted them."""
-    if warehouse.counted is None or not after[0].primary_keys:
+    """Return the rows by which two heads differ, None if nobody has counted them."""
+    if warehouse.counted is None:
         return None
-    return warehouse.counted.find(states_name(table.identifier, before, after))
+    heads: list[ReadHead] = []
+    for branch, head in (before, after):
+        schema = table.on(branch).schema()
+        # As in `counted_figure`: an old count may be of other rows.
+        if not schema.primary_keys or rows_elsewhere(schema, branch) is not None:
+            return None
+        heads.append((schema, head))
+    return warehouse.counted.find(states_name(table.identifier, heads[0], heads[1]))
 
 
 def head_figure(table: FileStoreTable, head: Snapshot | None, schema: TableSchema) -> RowFigure:
