@@ -714,10 +714,14 @@ def feed(tables: Sequence[Identifier]) -> tuple[Activity, ...]:
     with suppress(PaimonError):
         catalog = catalog_events()
     receipts = _receipts_of_catalog(catalog)
+    # A statement is parsed to know what it undid: of thousands of merges none undid anything.
     undoes = {
-        name: done
-        for name, undo in receipts.items()
-        if (done := undone_operation(undo)) is not None
+        each.operation: done
+        for each in catalog
+        if each.kind is VersionKind.UNDONE
+        and each.operation
+        and (undo := receipts.get(each.operation)) is not None
+        and (done := undone_operation(undo)) is not None
     }
     overrides = {
         name: found
@@ -735,7 +739,10 @@ def _receipts_of_catalog(versions: Sequence[CatalogVersion]) -> Mapping[str, Rec
     unknown = [name for name in names if name not in kept]
     if unknown:
         kept.update(get_services().catalog_receipts(unknown))
-    return {name: kept[name] for name in names if name in kept}
+        # Nobody asks for the receipt of a version that is no longer among the newest.
+        for name in kept.keys() - set(names):
+            kept.pop(name, None)
+    return {name: receipt for name in names if (receipt := kept.get(name)) is not None}
 
 
 def jobs_if_answered() -> tuple[JobView, ...]:

@@ -12,6 +12,7 @@ from branch_console.format.journals.written import GateOverride
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.jobs.progress import JobState
+from branch_console_app import reads
 from branch_console_app.state import now_millis
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import (
@@ -258,3 +259,48 @@ def test_a_merge_of_the_catalog_that_overrode_a_rule_is_marked_and_read_once(
     assert ":orange-badge[:material/gpp_maybe: rule `tail` overridden]" in told
     assert "Known, see 41" in told
     assert asked == ["m"]
+
+
+def test_receipts_of_the_catalog_are_kept_as_long_as_their_versions_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services, asked, parsed = air_warehouse(settings(tmp_path)), list[str](), list[str]()
+    main = services.listed[1].branches["main"].snapshots
+
+    def version(number: int, operation: str) -> CatalogVersion:
+        return CatalogVersion(
+            branch="main", number=number, kind=VersionKind.MERGED, operation=operation,
+            actor="bo", time_millis=NOW,
+            parents=(VersionName(branch="main", number=number - 1),
+                     VersionName(branch="spring", number=4)),
+        )  # fmt: skip
+
+    def receipts(operation_ids: Sequence[str]) -> Mapping[str, Receipt]:
+        asked.extend(operation_ids)
+        return {name: receipt(name, main[-2], main[-1]) for name in operation_ids}
+
+    def undone(found: Receipt) -> None:
+        parsed.append(found.operation_id)
+
+    listed = [version(2, "m")]
+    monkeypatch.setattr(services, "catalog_events", lambda: tuple(listed))
+    monkeypatch.setattr(services, "catalog_receipts", receipts)
+    monkeypatch.setattr(reads, "undone_operation", undone)
+    console = Console(services)
+    for later in (version(3, "n"), version(4, "o")):
+        console.open("activity")
+        listed.append(later)
+        reads.forget()
+    console.open("activity")
+    assert asked == ["m", "n", "o"]
+    # The oldest leaves the list; were it listed again, it would be read again.
+    first = listed.pop(0)
+    listed.append(version(5, "p"))
+    reads.forget()
+    console.open("activity")
+    listed.append(first)
+    reads.forget()
+    console.open("activity")
+    assert asked == ["m", "n", "o", "p", "m"]
+    # No merge undid another operation, so no statement of one is parsed to ask.
+    assert parsed == []
