@@ -199,9 +199,6 @@ def open_words(conflicts: pa.Table, ways: str) -> str:
     hidden = int(pc.sum(pc.equal(kinds, str(ConflictKind.HIDDEN))).as_py() or 0)
     others = len(kinds) - hidden
     parts = []
-    if others:
-        which = "the others" if hidden else "it" if others == 1 else "them"
-        parts.append(f"Settle {which} {ways}.")
     if hidden:
         of_them = f"{hidden:,} of them" if others else "it" if hidden == 1 else "them"
         parts.append(
@@ -209,6 +206,10 @@ def open_words(conflicts: pa.Table, ways: str) -> str:
             "knows an order ranks another row first, so that readers would not see the row that "
             f"the policy takes. Change {'that row' if hidden == 1 else 'those rows'} on a branch."
         )
+    if others:
+        rest = "the other" if others == 1 else "the others"
+        which = rest if hidden else "it" if others == 1 else "them"
+        parts.append(f"Settle {which} {ways}.")
     return " ".join(parts)
 
 

@@ -157,7 +157,12 @@ def test_how_conflicts_are_settled_is_said_by_side_and_what_a_person_set_by_hand
         (["hidden result"] * 2, "No policy settles them: .* Change those rows on a branch."),
         (
             ["hidden result", "added on both"],
-            "Settle the others by a policy. No policy settles 1 of them: .* Change that row on .*",
+            "No policy settles 1 of them: .* Change that row on a branch. Settle the other by a "
+            "policy.",
+        ),
+        (
+            ["hidden result", "added on both", "changed on both"],
+            "No policy settles 1 of them: .* on a branch. Settle the others by a policy.",
         ),
     ],
 )
