@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from branch_console.diff.changes.file_history import Place
 from branch_console.diff.changes.table_changes import TableChanges, by_place, files_in
+from branch_console.diff.history_move import count
 from branch_console.errors import ErrorKind
 from branch_console.format import options as table_options
 from branch_console.format.sequence_groups import functions_not_replayable
@@ -170,7 +171,7 @@ def _check_functions(schema: TableSchema, found: Findings) -> None:
     # A block a column would repeat one sentence for as many columns as the table has.
     column, function = next(iter(functions.items()))
     others = len(functions) - 1
-    more = f", nor are those of {others} more column{'s'[: others - 1]}" if others else ""
+    more = f", nor are those of {count(others, 'more column')}" if others else ""
     found.blocks.append(
         Block(
             kind=ErrorKind.UNSUPPORTED,
