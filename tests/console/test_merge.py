@@ -74,14 +74,16 @@ def test_the_reason_for_it_goes_with_the_command(tmp_path: Path) -> None:
     assert call.arguments["reason"] == "Late flights of May"
 
 
-def _fast_forwarded(console: Console, page: Page) -> None:
-    """Fast-forward main to backfill on a page that is open."""
+def _fast_forwarded(console: Console, page: Page, rescue_branch: str | None = None) -> None:
+    """Fast-forward main to backfill on a page that is open, or replace it, with a rescue branch."""
     services = console.services
     page.click("ff-run")
     (call,) = services.sent
     done, branches = call.operation_id, services.listed[1].branches
     before, source = branches["main"].snapshots[-1], branches["backfill"]
-    services.receipts[done] = receipt(done, before, source.snapshots[-1])
+    services.receipts[done] = replace(
+        receipt(done, before, source.snapshots[-1]), rescue_branch=rescue_branch
+    )
     services.known_jobs[done] = replace(
         services.known_jobs[done], state=JobState.DONE, receipt_id=done
     )
@@ -109,6 +111,17 @@ def test_a_done_one_keeps_the_checks_that_it_had(tmp_path: Path) -> None:
     assert _passed(page) < passed
     assert f"Checks ({len(passed) - 1} passed)" in [tab.label for tab in page.at.tabs]
     assert f"Merge base: snapshot {head}" not in bare(page.text)
+
+
+def test_a_target_that_was_replaced_is_not_said_to_be_continued(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    page = console.open("merge", **BACKFILL)
+    assert "contains every commit and schema of" in page.text
+    _fast_forwarded(console, page, rescue_branch="rescue-9f2a")
+    page.run()
+    assert "**What was merged**" in page.text
+    assert "contains every commit and schema of" not in page.text
+    assert "Merge base:" not in page.text
 
 
 def test_a_done_one_fails_no_check_for_whoever_may_only_look(tmp_path: Path) -> None:

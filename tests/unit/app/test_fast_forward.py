@@ -72,11 +72,14 @@ def test_a_done_one_keeps_the_checks_that_it_had_before() -> None:
     wanted = preview(dev, before).checks
     move = HeadMove(branch="main", before=None, before_id=3, after=None, after_id=5)
     after = preview(dev, branch("main", dev.snapshots))
-    assert after.checks_of_done(move) == wanted
+    assert after.checks_of_done(move, is_replaced=False) == wanted
     assert "Merge base: snapshot 3, which both branches contain." in [each.text for each in wanted]
     assert after.checks != wanted
     first = preview(dev, branch("main", ())).checks
-    assert after.checks_of_done(replace(move, before_id=None)) == first
+    assert after.checks_of_done(replace(move, before_id=None), is_replaced=False) == first
+    # A target that was replaced had commits that the source lacks, and 3 was no merge base.
+    (check,) = after.checks_of_done(move, is_replaced=True)
+    assert check.text == "`dev` has commits; its head is snapshot 5."
 
 
 def test_what_was_not_looked_at_does_not_count_as_passed() -> None:

@@ -166,19 +166,22 @@ class FastForwardPreview:
         )
         return tuple(sorted((*self.checks, *others), key=lambda check: check.standing))
 
-    def checks_of_done(self, move: HeadMove) -> tuple[Check, ...]:
+    def checks_of_done(self, move: HeadMove, *, is_replaced: bool) -> tuple[Check, ...]:
         """Return the conditions as they were before it was done: since then both heads are one.
 
         Args:
             move: The move of the target's head, as the receipt has it.
+            is_replaced: Whether the target lost commits, so that the source did not continue it.
         """
         names = (code(self.plan.source), code(self.plan.target))
+        # Of a replacement no receipt has the merge base, nor the tags of that time.
+        conditions = (ErrorKind.BRANCH_EMPTY,) if is_replaced else _CONDITIONS
         return tuple(
             Check(
                 standing=CheckState.PASSES,
                 text=_passed(condition, *names, move.after_id, move.before_id),
             )
-            for condition in _CONDITIONS
+            for condition in conditions
         )
 
     def counted_words(self, counts: RowCounts) -> str:

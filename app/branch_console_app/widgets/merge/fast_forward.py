@@ -143,7 +143,10 @@ def checks_of_forward(
     receipt = receipt_of_done(verdict, facts.merge)
     moves = () if receipt is None else receipt.moves
     done = next((each for each in moves if each.branch == preview.plan.target), None)
-    own = preview.checks_with(answer) if done is None else preview.checks_of_done(done)
+    own = preview.checks_with(answer)
+    if receipt is not None and done is not None:
+        # Only what a replacement takes from the target goes to a rescue branch.
+        own = preview.checks_of_done(done, is_replaced=receipt.rescue_branch is not None)
     found = [*own, *of_rules]
     if answer is not None and done is None:
         # Who may merge now is no condition of a merge that somebody did.
