@@ -344,6 +344,12 @@ def test_a_receipt_names_the_rescue_branch_as_what_it_made_then(tmp_path: Path) 
     page = console.open("receipt", db="air", table="flights", id="9f2a")
     # The branch may have been released since.
     assert "What was replaced went to rescue branch `rescue-1`." in page.text
+    # Then its state cannot be compared, and a link would lead to an error.
+    assert "Compare before and after" not in dict(page.links())
+    branches = console.services.listed[1].branches
+    branches["rescue-1"] = branches["main"]
+    page = console.open("receipt", db="air", table="flights", id="9f2a")
+    assert "Compare before and after" in dict(page.links())
 
 
 def test_a_receipt_offers_undo_only_where_it_would_run(tmp_path: Path) -> None:

@@ -91,6 +91,33 @@ def test_a_merge_leads_to_its_comparison_until_it_is_taken_back() -> None:
     assert entry.sides is None
 
 
+def test_a_merge_leads_to_no_comparison_while_a_name_of_its_receipt_is_gone() -> None:
+    def named(name: str, kind: LineageKind, at: int, branch: str, **facts: str) -> LineageEvent:
+        return replace(event(name, kind, at, **facts), branch=branch)
+
+    move = HeadMove(
+        branch="dev", before=snapshot("a", 1).identity, before_id=1,
+        after=snapshot("b", 2).identity, after_id=2,
+    )  # fmt: skip
+    told = Receipt(
+        operation_id="m", statement="", actor="ada", plan_id="", moves=(move,),
+        rescue_branch="rescue-m", started_millis=5, finished_millis=5,
+    )  # fmt: skip
+    merged = replace(named("m", LineageKind.FAST_FORWARDED, 1, "dev"), receipt=told)
+    renamed = named("n", LineageKind.RENAMED, 2, "done", source_branch="dev")
+    back = named("o", LineageKind.RENAMED, 3, "dev", source_branch="done")
+    released = named("p", LineageKind.DROPPED, 4, "rescue-m")
+
+    def leads(*events: LineageEvent) -> bool:
+        found = activity_feed([ledger(merged, *events)])
+        return next(each for each in found if each.operation == "m").sides is not None
+
+    assert leads()
+    assert not leads(renamed)
+    assert leads(renamed, back)
+    assert not leads(renamed, back, released)
+
+
 def test_what_an_operation_rescues_is_told_with_it() -> None:
     replaced = event("m", LineageKind.REPLACED, 5, source_branch="dev")
     kept = replace(event("k", LineageKind.RESCUED, 5, source_branch="main"), operation_id="m")

@@ -182,7 +182,8 @@ def _of_table(ledger: TableEvents) -> Iterator[Activity]:
     known = {event.operation_id for event in ledger.events}
     takers = {event.id for done, event in taken_back.items() if done in known}
     texts = {event.operation_id for event in ledger.events if event.kind is not LineageKind.RESCUED}
-    for event in ledger.events:
+    left = _names_left(ledger.events)
+    for number, event in enumerate(ledger.events):
         # What an operation rescues on its way is no operation of its own.
         is_part = event.kind is LineageKind.RESCUED and event.operation_id in texts
         if event.id in takers or is_part:
@@ -191,6 +192,10 @@ def _of_table(ledger: TableEvents) -> Iterator[Activity]:
         overridden = OverriddenRules.find_in(None if receipt is None else receipt.gate)
         kind = _KINDS.get(event.kind, ActivityKind.UPKEEP)
         merge = receipt if kind is ActivityKind.MERGES else None
+        sides = None if merge is None else before_and_after(merge)
+        # A link by a name that went since would lead to an error.
+        if sides is not None and any(left.get(each, -1) > number for each in sides.branches):
+            sides = None
         entry = Activity(
             time_millis=event.time_millis,
             kind=kind,
@@ -202,10 +207,23 @@ def _of_table(ledger: TableEvents) -> Iterator[Activity]:
             has_receipt=receipt is not None,
             reason=event.reason or (None if overridden is None else overridden.reason),
             overridden=None if overridden is None else overridden.mark,
-            sides=None if merge is None else before_and_after(merge),
+            sides=sides,
         )
         undo = taken_back.get(event.operation_id)
         yield entry if undo is None else _taken_back(entry, undo)
+
+
+def _names_left(events: Sequence[LineageEvent]) -> dict[str, int]:
+    """Return the names that no branch has any more, with the number of the event they left by."""
+    left: dict[str, int] = {}
+    for number, event in enumerate(events):
+        if event.kind is LineageKind.DROPPED:
+            left[event.branch] = number
+        elif event.kind in (LineageKind.RENAMED, LineageKind.RESTORED):
+            left.pop(event.branch, None)
+            if event.source_branch is not None:
+                left[event.source_branch] = number
+    return left
 
 
 def _sentence(event: LineageEvent, table: str) -> str:

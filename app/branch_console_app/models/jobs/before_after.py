@@ -27,6 +27,11 @@ class BeforeAfter:
         """The parameters with which the page Compare shows both."""
         return {"cmp_a": str(self.before), "cmp_b": str(self.after)}
 
+    @property
+    def branches(self) -> frozenset[str]:
+        """The branches that have the states, as they were called then."""
+        return frozenset({self.before.branch, self.after.branch})
+
 
 def before_and_after(receipt: Receipt, undo: Receipt | None = None) -> BeforeAfter | None:
     """Return the states between which an operation changed its branch; None if it changed none.

@@ -19,17 +19,32 @@ _WHY = "This receipt does not tell how many rows were added, removed and changed
 def link_to_comparison(place: Location, sides: BeforeAfter, *, is_short: bool = False) -> None:
     """Draw the link to the comparison of a branch before and after an operation.
 
+    Nothing is drawn where a branch has another name by now, or is gone.
+
     Args:
         place: The table.
         sides: The branch before and after.
-        is_short: Whether it is one of many in a list.
+        is_short: Whether it is one of many in a list, which knows of such branches.
     """
+    if not is_short and not _are_there(place, sides):
+        return
     label = "Compare" if is_short else "Compare before and after"
     state.link(
         PageName.COMPARE, label, place, view=sides.view,
         icon=None if is_short else ":material/compare_arrows:",
         help=f"{code(str(sides.before))} and {code(str(sides.after))}",
     )  # fmt: skip
+
+
+def _are_there(place: Location, sides: BeforeAfter) -> bool:
+    """Whether the branches of both states are there; so it is taken where that cannot be read."""
+    if place.full_table is None:
+        return True
+    try:
+        known = reads.table(Identifier.parse(place.full_table)).branches_with_main
+    except PaimonError:
+        return True
+    return sides.branches <= {*known}
 
 
 def show_changed_rows_of(identifier: Identifier, sides: BeforeAfter) -> None:
