@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from branch_console.errors import ErrorKind
+from branch_console.format.receipt import Counts
 from branch_console.jobs.progress import JobState, WorkerView
 from branch_console.merge.catalog.catalog_steps import StepKind
 from branch_console.merge.catalog.merged_part import MergedPart
@@ -318,6 +319,22 @@ def test_a_receipt_leads_to_the_comparison_of_before_and_after(tmp_path: Path) -
     # The snapshots cannot be read here: it says so, and the receipt stays whole.
     assert "The rows that changed cannot be counted any more" in page.text
     assert page.has_button("undo")
+
+
+def test_a_receipt_counts_rows_that_changed_where_the_records_are_as_many_as_before(
+    tmp_path: Path,
+) -> None:
+    services = air_warehouse(settings(tmp_path))
+    main = services.listed[1].branches["main"].snapshots
+    told = receipt("9f2a00", main[-2], main[-1])
+    # Deletion vectors hide rows, and no record leaves.
+    services.receipts["9f2a00"] = replace(told, counts=Counts(snapshots_added=1))
+    page = Console(services).open("receipt", id="9f2a00", **FLIGHTS)
+    # The pretended snapshots cannot be read, so it is seen that somebody asked.
+    assert "The rows that changed cannot be counted" in page.text
+    services.receipts["9f2a00"] = replace(told, counts=Counts(tags_added=1))
+    page = Console(services).open("receipt", id="9f2a00", **FLIGHTS)
+    assert "The rows that changed" not in page.text
 
 
 def test_a_long_reason_is_cut_and_leaves_the_buttons_in_view(tmp_path: Path) -> None:

@@ -126,7 +126,9 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
             st.caption(prose(note))
         sides = before_and_after(receipt, undo)
         if table is not None and sides is not None:
-            if receipt.counts.records_added and changed_rows(receipt.counts) is None:
+            counts = receipt.counts
+            # Rows that deletion vectors hide, and equal numbers both ways, change no records.
+            if (counts.snapshots_added or counts.records_added) and changed_rows(counts) is None:
                 show_changed_rows_of(table, sides)
             link_to_comparison(place.at_table(table.database, table.table), sides)
     with right, st.container(border=True, key="card-who"):
