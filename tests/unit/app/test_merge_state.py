@@ -21,6 +21,7 @@ from branch_console.quality.findings import RuleFinding
 from branch_console.quality.rules import PartitionFailures
 from branch_console_app.models.jobs.target_words import target_words
 from branch_console_app.models.merge.eligibility import check_of, checks_of_draft
+from branch_console_app.models.merge.gate_run import BY_TIME, OTHER_RULES, GateRun
 from branch_console_app.models.merge.merge_facts import (
     MergeAttempt,
     MergeFacts,
@@ -367,6 +368,30 @@ def test_rules_of_which_one_could_not_be_checked_are_counted(
     state = MergeState.of(made, facts)
     checks = checks_of_draft(state, made, facts, rule_count=rule_count)
     assert [each.text for each in checks if each.name == "Quality rules"] == [words]
+
+
+def test_a_rule_that_fails_is_not_hidden_by_a_merge_whose_rules_could_not_be_checked(
+    plan: Planned,
+) -> None:
+    made = plan()
+    red = replace(ended(JobState.REFUSED, ErrorKind.GATE_FAILED), created_millis=1)
+    later = replace(ended(JobState.FAILED, ErrorKind.RULES_NOT_CHECKED), created_millis=2)
+    run = GateRun(job=red, judged=(), digest="d", findings=(TAIL,), time_millis=NOW)
+    facts = MergeFacts(
+        merge=attempt(made, later, findings=(UNKNOWN,)),
+        dry_run=attempt(made, red, findings=(TAIL,)), gate=run,
+    )  # fmt: skip
+    assert MergeState.of(made, facts).standing is MergeStanding.GATE_RED
+    # What failed by other rules, or at another time, says nothing of the merge as it is now.
+    for outdated in (OTHER_RULES, BY_TIME):
+        old = replace(facts, gate=replace(run, outdated=outdated))
+        assert MergeState.of(made, old).standing is MergeStanding.RULES_UNCHECKED
+    # The other way round: the merge failed, and its dry run could not check the rules.
+    facts = replace(facts, merge=facts.dry_run, dry_run=facts.merge)
+    state = MergeState.of(made, facts)
+    assert state.standing is MergeStanding.GATE_RED
+    texts = {each.name: each.text for each in checks_of_draft(state, made, facts, rule_count=1)}
+    assert texts["Dry run"] == "stopped, as the quality rules could not be checked."
 
 
 def test_an_earlier_release_refused_a_merge_whose_rules_could_not_be_checked(plan: Planned) -> None:

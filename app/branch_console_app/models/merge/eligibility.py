@@ -334,7 +334,7 @@ def _dry_run(state: MergeState, facts: MergeFacts, *, has_rules: bool) -> Iterat
     if state.standing in (MergeStanding.DONE, MergeStanding.UNDONE):
         return
     if (
-        state.standing is MergeStanding.RULES_UNCHECKED
+        state.standing in (MergeStanding.RULES_UNCHECKED, MergeStanding.GATE_RED)
         and attempt is not None
         and attempt.is_unchecked
     ):

@@ -662,14 +662,14 @@ def _gate_red(plan_id: str, target: str, facts: MergeFacts) -> MergeState | None
     of_plan = [each for each in found if each.plan_id == plan_id]
     # A dry run after a merge that the rules stopped is the newer word, and the other way round.
     newest = max(of_plan, key=lambda each: each.job.created_millis, default=None)
-    if newest is not None and newest.job.error in GATE_ERRORS:
-        if newest.is_unchecked:
-            return _rules_unchecked(newest, target)
-        return _red(newest.job, newest.blocking, target, facts)
+    stopped = newest if newest is not None and newest.job.error in GATE_ERRORS else None
+    if stopped is not None and not stopped.is_unchecked:
+        return _red(stopped.job, stopped.blocking, target, facts)
     gate = facts.gate
     if gate is not None and gate.blocking and not gate.outdated:
+        # A rule that fails on this result is graver than a later run that could not check it.
         return _red(gate.job, gate.blocking, target, facts)
-    return None
+    return None if stopped is None else _rules_unchecked(stopped, target)
 
 
 def _red(
