@@ -37,7 +37,7 @@ def test_an_option_settles_a_conflict_by_a_link(
     bar = seen.page.locator(".st-key-merge-verdict")
     bar.get_by_role("button", name="Settle: keep added rows as they are").click()
     seen.asks(isolation="snapshot").settle()
-    seen.sees("The conflict is settled. Isolation snapshot: the")
+    seen.sees("The conflict is settled. Leaves the")
     bar.get_by_role("button", name="Change").click()
     seen.settle().sees("1 conflict to settle")
     # The rows that the one answer is about can be seen before somebody agrees to it.

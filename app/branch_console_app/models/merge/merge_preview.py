@@ -427,7 +427,7 @@ _OPTIONS: Final[Mapping[Take, SettleOption]] = {
     Take.ISOLATION_SNAPSHOT: SettleOption(
         label="keep added rows as they are",
         view={"isolation": "snapshot"},
-        cost="Keeps {added} as they are (isolation `snapshot`).",
+        cost="Leaves {added} unchanged (isolation `snapshot`).",
     ),
 }
 
