@@ -187,7 +187,7 @@ class Hand:
         """Merge by the dialog, and wait until it is done."""
         self.click(self.page.locator(".st-key-merge-merge button"))
         if mode is not None:
-            self.click(self.dialog.get_by_text(mode, exact=True))
+            self.click(self.dialog.locator("label").filter(has_text=mode))
         self.asks_for_job(
             self.dialog.get_by_role("button", name="Merge into main", exact=True), "Merging:"
         )
@@ -245,7 +245,7 @@ def _create_drop_and_expire(hand: Hand) -> None:
 def _undo(hand: Hand) -> None:
     hand.goes_to(f"table?db={_CALM}&table=flights&t_tab=Events")
     hand.click(hand.page.get_by_role("link", name="Receipt").first)
-    hand.click(hand.page.locator(".st-key-undo button"))
+    hand.click(hand.page.locator(".st-key-undo").get_by_role("button", name="Undo"))
     hand.runs_job("Undo")
 
 
