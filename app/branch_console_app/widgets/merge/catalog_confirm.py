@@ -13,7 +13,6 @@ from branch_console_app.models.merge.catalog_checks import checks_of_catalog_mer
 from branch_console_app.models.merge.catalog_merge import MergeCounts
 from branch_console_app.models.merge.confirmation import Confirmation
 from branch_console_app.models.merge.merge_state import (
-    MergeStanding,
     MergeState,
     NextStep,
 )
@@ -21,18 +20,18 @@ from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code
 from branch_console_app.widgets.merge.confirm import STOP, TRY_AGAIN
-from branch_console_app.widgets.merge.confirmation import confirmed, show_confirmation
+from branch_console_app.widgets.merge.confirmation import (
+    ask_for_approval,
+    confirmed,
+    label_of_merge,
+    show_confirmation,
+)
 from branch_console_app.widgets.merge.verdict import draw_verdict
 from branch_console_app.widgets.parts.confirm import (
-    IN_THE_WAY,
     lacks_role,
-    reason_field,
     start_once,
 )
 from branch_console_app.widgets.parts.gates import (
-    NO_REASON,
-    OVERRIDE,
-    ask_for_override,
     override_reason,
 )
 from branch_console_app.widgets.parts.problem import guarded
@@ -58,15 +57,18 @@ def show_catalog_confirm(
         form: The command, with the policy that settles conflicts.
         place: The location that the job page keeps.
     """
-    is_blocked = verdict.standing is MergeStanding.GATE_RED
-    if NextStep.MERGE not in verdict.steps and not is_blocked:
+    if NextStep.MERGE not in verdict.steps and not verdict.takes_override:
         draw_verdict(verdict)
         return
     plan, preview = resolution.plan, resolution.preview
-    role = lacks_role(preview.role)
     counts = MergeCounts.of(plan, state.now_millis())
     checks = checks_of_catalog_merge(
-        plan, preview, counts, settled=settled, check=check, lacks_role=role
+        plan,
+        preview,
+        counts,
+        settled=settled,
+        check=check,
+        lacks_role=lacks_role(preview.role),
     )
     show_confirmation(Confirmation.of_catalog(counts, preview, checks))
     chosen = st.selectbox(
@@ -75,14 +77,16 @@ def show_catalog_confirm(
         help="It tries again only while the conflicts and the decisions on them stay the same.",
     )  # fmt: skip
     has_rules = any(each.rules_of is not None for each in preview.consequences)
-    override = ask_for_override() if is_blocked else override_reason() if has_rules else None
-    agreed = Agreement(plan_id=preview.plan_id, override_gate=override, plan_again=_RETRIES[chosen])
-    reason = override if is_blocked else reason_field()
-    refused = role or (None if preview.can_run else IN_THE_WAY)
-    if is_blocked:
-        refused = refused or (None if override else NO_REASON)
-    label = OVERRIDE if is_blocked else form.label
-    if confirmed(label, icon=form.icon, key=f"run-{form.procedure}", refused=refused):
+    # The rules were not run yet: somebody may say now why the merge goes on if one fails.
+    beforehand = override_reason() if has_rules and not verdict.takes_override else None
+    approval = ask_for_approval(verdict, preview, None)
+    agreed = Agreement(
+        plan_id=preview.plan_id,
+        override_gate=approval.override or beforehand,
+        plan_again=_RETRIES[chosen],
+    )
+    label, key = label_of_merge(verdict, form.label), f"run-{form.procedure}"
+    if confirmed(label, icon=form.icon, key=key, refused=approval.refused):
         with guarded("The job was not started; nothing changed."):
-            given = {**form.arguments, "reason": reason, **agreed.encode()}
+            given = {**form.arguments, "reason": approval.reason, **agreed.encode()}
             start_once(form.procedure, given, place, subject=preview.plan_id)

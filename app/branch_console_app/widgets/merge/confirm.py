@@ -21,21 +21,18 @@ from branch_console_app.models.merge.merge_preview import MergePreview
 from branch_console_app.models.merge.merge_state import MergeStanding, NextStep
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.wording import code, plain
-from branch_console_app.widgets.merge.confirmation import confirmed, show_confirmation
+from branch_console_app.widgets.merge.confirmation import (
+    ask_for_approval,
+    confirmed,
+    label_of_merge,
+    show_confirmation,
+)
 from branch_console_app.widgets.merge.draft_jobs import begin_dry_run, begin_merge
 from branch_console_app.widgets.merge.verdict import draw_verdict, update_button
 from branch_console_app.widgets.parts.callbacks import ask_for_reason
 from branch_console_app.widgets.parts.confirm import (
     IN_THE_WAY,
     lacks_role,
-    reason_field,
-    typed_name,
-)
-from branch_console_app.widgets.parts.gates import (
-    NO_REASON,
-    OVERRIDE,
-    UNCHECKED,
-    ask_for_override,
 )
 from branch_console_app.widgets.parts.problem import guarded
 
@@ -89,20 +86,13 @@ def show_merge_dialog(
         help="It tries again only while the conflicts and the decisions on them stay the same.",
     )  # fmt: skip
     again, wait = _RETRIES[chosen]
-    is_blocked = verdict.takes_override
     ask_for_reason(answer, f"{plan.source}-{plan.target}")
-    override = ask_for_override() if is_blocked else None
-    agreed = Agreement(override_gate=override, plan_again=again, wait=wait)
-    said = {"reason": override if is_blocked else reason_field(), **agreed.encode()}
-    refused = lacks_role(answer.role) or (None if answer.can_run else IN_THE_WAY)
-    if is_protected and not typed_name("merge", plan.target):
-        refused = refused or f"Type {plan.target} first."
-    if is_blocked:
-        refused = refused or (None if override else NO_REASON)
-    label = "Merge this result" if is_staged else f"Merge into {plain(plan.target)}"
-    if is_blocked:
-        label = OVERRIDE if verdict.standing is MergeStanding.GATE_RED else UNCHECKED
-    if confirmed(label, icon=form.icon, key="run-merge_branch", refused=refused):
+    approval = ask_for_approval(verdict, answer, plan.target if is_protected else None)
+    agreed = Agreement(override_gate=approval.override, plan_again=again, wait=wait)
+    said = {"reason": approval.reason, **agreed.encode()}
+    usual = "Merge this result" if is_staged else f"Merge into {plain(plan.target)}"
+    label = label_of_merge(verdict, usual)
+    if confirmed(label, icon=form.icon, key="run-merge_branch", refused=approval.refused):
         with guarded("The merge was not started. Nothing was changed."):
             given = {
                 **form.arguments,

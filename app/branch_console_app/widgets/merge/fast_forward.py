@@ -29,7 +29,7 @@ from branch_console_app.models.merge.fast_forward import (
     tag_words,
 )
 from branch_console_app.models.merge.merge_facts import MergeAttempt, MergeFacts, judged_job
-from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
+from branch_console_app.models.merge.merge_state import MergeState
 from branch_console_app.models.merge.merge_tabs import MergeTab, tab_labels
 from branch_console_app.models.parts.exactness import Figure, figure_of
 from branch_console_app.models.parts.location import Location
@@ -38,7 +38,12 @@ from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.widgets.merge.alternatives import show_both_sides, show_changed_rows
 from branch_console_app.widgets.merge.commits import show_commits
-from branch_console_app.widgets.merge.confirmation import confirmed, show_confirmation
+from branch_console_app.widgets.merge.confirmation import (
+    ask_for_approval,
+    confirmed,
+    label_of_merge,
+    show_confirmation,
+)
 from branch_console_app.widgets.merge.draft_jobs import begin_merge
 from branch_console_app.widgets.merge.eligibility import show_checks, show_short_checks
 from branch_console_app.widgets.merge.merged import receipt_of_done, show_brought, show_merged
@@ -54,10 +59,6 @@ from branch_console_app.widgets.parts.confirm import (
 )
 from branch_console_app.widgets.parts.figures import show_figures
 from branch_console_app.widgets.parts.gates import (
-    NO_REASON,
-    OVERRIDE,
-    UNCHECKED,
-    ask_for_override,
     override_field,
     show_judgement,
     show_rules,
@@ -275,21 +276,12 @@ def show_forward_dialog(
         st.info(f"{preview.headline} {preview.detail}")
         return
     show_confirmation(Confirmation.of_forward(preview, answer, checks_with(answer)))
-    is_blocked = verdict.takes_override
     ask_for_reason(answer, _subject(plan))
-    override = ask_for_override() if is_blocked else None
-    reason = override if is_blocked else reason_field()
-    refused = lacks_role(answer.role) or (None if answer.can_run else IN_THE_WAY)
-    if is_protected and not typed_name("merge", plan.target):
-        refused = refused or f"Type {plan.target} first."
-    if is_blocked:
-        refused = refused or (None if override else NO_REASON)
-    label = f"Merge into {plain(plan.target)}"
-    if is_blocked:
-        label = OVERRIDE if verdict.standing is MergeStanding.GATE_RED else UNCHECKED
-    if confirmed(label, icon=":material/fast_forward:", key="ff-run", refused=refused):
-        allowed = Agreement(override_gate=override)
-        given = {**_arguments(plan, reason=reason), **allowed.encode()}
+    approval = ask_for_approval(verdict, answer, plan.target if is_protected else None)
+    label = label_of_merge(verdict, f"Merge into {plain(plan.target)}")
+    if confirmed(label, icon=":material/fast_forward:", key="ff-run", refused=approval.refused):
+        allowed = Agreement(override_gate=approval.override)
+        given = {**_arguments(plan, reason=approval.reason), **allowed.encode()}
         if begin_merge(PROCEDURE, given, plan.id, plan.source, plan.target):
             st.rerun()
 
