@@ -28,6 +28,7 @@ from branch_console_app.cli.arguments import (
     open_lists,
     open_services,
 )
+from branch_console_app.cli.check import print_check
 from branch_console_app.cli.lane_text import draw_lanes
 from branch_console_app.cli.output import (
     NOT_READ,
@@ -168,7 +169,7 @@ def branches(
     _report_broken((f"Branch {item.name!r}", item.error) for item in items)
     _report_broken_events(broken)
     for name, check in checks.items():
-        print_line(f"{name}: {check.sentence()}, checked {local_time(check.time_millis)}")
+        print_check(name, check)
     for item in items:
         for finding in item.findings:
             if finding.severity is not HazardSeverity.INFO:

@@ -14,6 +14,7 @@ from branch_console.operations.catalog_requests import (
     DropCatalogBranchRequest,
 )
 from branch_console_app.cli.arguments import JsonOption, WarehouseOption, open_services
+from branch_console_app.cli.check import print_check
 from branch_console_app.cli.lifecycle import add_previewed
 from branch_console_app.cli.output import (
     count,
@@ -75,7 +76,7 @@ def list_branches(warehouse: WarehouseOption = None, as_json: JsonOption = False
         ],
     )
     for name, check in checks.items():
-        print_line(f"{name}: {check.sentence()}, checked {local_time(check.time_millis)}")
+        print_check(name, check)
 
 
 @catalog.command("show")

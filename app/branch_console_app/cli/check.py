@@ -19,8 +19,9 @@ from branch_console_app.cli.arguments import (
 )
 from branch_console_app.cli.exit_codes import DONE, FAILED, REFUSED
 from branch_console_app.cli.jobs import finish_job
-from branch_console_app.cli.output import print_json, print_line, print_rows
+from branch_console_app.cli.output import local_time, print_json, print_line, print_rows
 from branch_console_app.cli.request_options import AskedRequest, takes
+from branch_console_app.models.branches.head_checks import HeadCheck
 
 checks = typer.Typer()
 
@@ -74,6 +75,11 @@ def check(
         print_line()
         print_line(f"{identifier.full_name}: {report.verdict}")
     return _EXIT_CODES.get(report.verdict, DONE)
+
+
+def print_check(name: str, check: HeadCheck) -> None:
+    """Print what the rules found for the merge of a branch, and when."""
+    print_line(f"{name}: {check.sentence()}, checked {local_time(check.time_millis)}")
 
 
 def findings_document(

@@ -43,11 +43,10 @@ from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.quality.findings import GATE_ERRORS, RuleFinding, findings_of
 from branch_console.quality.rules import RuleSet
 from branch_console_app.cli.branches import run_call, snapshot_text
-from branch_console_app.cli.check import OVERRIDE_HINT, gate_document, print_gate
+from branch_console_app.cli.check import OVERRIDE_HINT, gate_document, print_check, print_gate
 from branch_console_app.cli.output import (
     count,
     error_object,
-    local_time,
     print_error,
     print_fields,
     print_json,
@@ -124,8 +123,7 @@ def run_merge(
         print_merge(state, plan, schema, rows, _settlings(services, arguments, plan))
         print_gate(rules)
         if check is not None:
-            when = local_time(check.time_millis)
-            print_line(f"{plan.source}: {check.sentence()}, checked {when}")
+            print_check(plan.source, check)
     is_done = isinstance(plan, UpToDatePlan)
     refusal = None if is_done else _refusal(decision)
     if preview or refusal is not None or is_done:
@@ -286,16 +284,14 @@ def _last_gate_run(
     """Return the last run of the rules on the result of a plan; None if it says nothing of it."""
     if rules is None:
         return None
-    is_forward = isinstance(plan, FastForwardPlan)
+    # `fast-forward` runs the same move under a plan of its own.
+    move = plan.move.decision if isinstance(plan, FastForwardPlan) else None
     sought = SoughtMerge(
         request=MergeRequest.decode(MergeRequest.procedure, arguments),
         ours=plan.heads.ours,
         theirs=plan.heads.theirs,
-        # `fast-forward` runs the same move under a plan of its own.
-        plan_ids=(plan.id, plan.move.decision.id)
-        if isinstance(plan, FastForwardPlan)
-        else (plan.id,),
-        is_forward=is_forward,
+        plan_ids=(plan.id,) if move is None else (plan.id, move.id),
+        is_forward=move is not None,
         digest=rules.digest,
         depends_on_time=rules.depends_on_time,
     )
