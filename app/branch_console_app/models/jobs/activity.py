@@ -210,7 +210,7 @@ def _of_table(ledger: TableEvents) -> Iterator[Activity]:
             sides=sides,
         )
         undo = taken_back.get(event.operation_id)
-        yield entry if undo is None else _taken_back(entry, undo)
+        yield entry if undo is None else _taken_back(entry, undo, undo.operation_id)
 
 
 def _names_left(events: Sequence[LineageEvent]) -> dict[str, int]:
@@ -239,13 +239,13 @@ def _rescue_of(event: LineageEvent) -> str | None:
     return None if event.receipt is None else event.receipt.rescue_branch
 
 
-def _taken_back(entry: Activity, undo: LineageEvent) -> Activity:
+def _taken_back(entry: Activity, undo: LineageEvent | CatalogVersion, operation: str) -> Activity:
     verb = "reverted" if undo.kind is LineageKind.REVERTED else "undone"
     return replace(
         entry,
         time_millis=max(entry.time_millis, undo.time_millis),
         people=tuple(dict.fromkeys((*entry.people, undo.actor))),
-        undo=undo.operation_id,
+        undo=operation,
         undone=f"{verb} by {plain(undo.actor)}",
         sides=None,
     )
@@ -394,16 +394,7 @@ def _of_catalog(
             reason=version.reason or (None if overridden is None else overridden.reason),
             overridden=None if overridden is None else overridden.mark,
         )
-        if undo is None:
-            yield entry
-        else:
-            yield replace(
-                entry,
-                time_millis=max(entry.time_millis, undo.time_millis),
-                people=tuple(dict.fromkeys((*entry.people, undo.actor))),
-                undo=undo.operation,
-                undone=f"undone by {plain(undo.actor)}",
-            )
+        yield entry if undo is None else _taken_back(entry, undo, undo.operation)
 
 
 def _deed_of(
