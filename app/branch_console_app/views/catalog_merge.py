@@ -8,9 +8,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
 from branch_console_app import reads, state
+from branch_console_app.models.branches.head_checks import has_catalog_options
 from branch_console_app.models.merge.catalog_checks import tables_of_plan
 from branch_console_app.models.merge.catalog_merge import Extent, catalog_merge_state
 from branch_console_app.models.merge.merge_preview import SeenPlan
@@ -162,7 +164,7 @@ def _show_merge(slot: DeltaGenerator, arguments: dict[str, Argument], home: Loca
     # A decision makes another plan, and is no change that somebody else made.
     choice = repr((arguments, resolution.draft.version))
     seen = state.seen_plan(choice, SeenPlan(plan_id=plan.id, ours_id=None, theirs_id=None))
-    is_plain = not any(asked[name] for name in ("strict", "scope", "isolation", "policy"))
+    is_plain = not has_catalog_options(MergeCatalogRequest.decode(PROCEDURE, asked))
     check = reads.catalog_check(tables_of_plan(plan), (plan.source, plan.target), is_plain=is_plain)
     verdict = catalog_merge_state(plan, settled=resolver.settled, seen=seen.plan_id, check=check)
     part = _part(resolver)

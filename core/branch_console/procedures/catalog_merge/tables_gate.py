@@ -109,10 +109,10 @@ def judge_tables(
             own = replace(call, operation_id=f"{call.operation_id}-{table.id}")
             _, report = report_on(warehouse, rows, own, sides, progress)
             found.append((table, own, sides, report))
-    reports = [(table.name, report) for table, _, _, report in found]
-    if reports:
-        keep_report(warehouse, rows, call, _on_tables(reports), started, ())
-    check_passes(call, _together(reports))
+    report_on_all = _on_tables([(table.name, report) for table, _, _, report in found])
+    if found:
+        keep_report(warehouse, rows, call, report_on_all, started, ())
+    check_passes(call, _with_tables_said(report_on_all))
     return {
         table.id: passed_result(warehouse, rows, own, sides, table.rules, report, progress)
         for table, own, sides, report in found
@@ -148,7 +148,7 @@ def with_gate(
         raise stale("The rules of a table were taken away meanwhile.")
     if not reports:
         return journal
-    report = _together(reports)
+    report = _with_tables_said(_on_tables(reports))
     return replace(
         journal,
         gate=overridden(warehouse, call, report),
@@ -214,8 +214,7 @@ def _on_tables(reports: Sequence[tuple[Identifier, GateReport]]) -> GateReport:
     return GateReport(digest=digest, findings=tuple(findings))
 
 
-def _together(reports: Sequence[tuple[Identifier, GateReport]]) -> GateReport:
-    """Return the same, with the table in each sentence, as a receipt and an error tell it."""
-    report = _on_tables(reports)
+def _with_tables_said(report: GateReport) -> GateReport:
+    """Return the report with the table in each sentence, as a receipt and an error tell it."""
     findings = (replace(each, said=f"{each.table}: {each.said}") for each in report.findings)
     return replace(report, findings=tuple(findings))
