@@ -276,8 +276,8 @@ def print_receipt(found: Receipt) -> None:
 
     overridden, reason = OverriddenRules.of_gate(found.gate), reason_of(found)
     rules = None if overridden is None else bare(overridden.mark)
-    if overridden is not None and overridden.reason != reason:
-        rules = f"{rules}: {overridden.reason}"
+    if overridden is not None and (why := overridden.reason_beside(reason)) is not None:
+        rules = f"{rules}: {why}"
     counts = found.counts
     figures = (
         (counts.snapshots_added, "snapshot", "added"),

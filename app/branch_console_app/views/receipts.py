@@ -179,9 +179,8 @@ def _override_pair(
     overridden: OverriddenRules | None, reason: str | None
 ) -> tuple[tuple[str, str], ...]:
     """Return the reason of an override with its label, unless it is that of the operation."""
-    if overridden is None or overridden.reason == reason:
-        return ()
-    return (("Reason to override", plain(overridden.reason)),)
+    why = None if overridden is None else overridden.reason_beside(reason)
+    return () if why is None else (("Reason to override", plain(why)),)
 
 
 def _title_of(receipt: Receipt) -> str:

@@ -43,6 +43,10 @@ class OverriddenRules:
         except (PaimonError, KeyError, TypeError, ValueError):
             return None
 
+    def reason_beside(self, reason: str | None) -> str | None:
+        """Return why they were overridden; None if that is the reason of the operation itself."""
+        return None if self.reason == reason else self.reason
+
     @property
     def mark(self) -> str:
         """Name the rules in Markdown: ``rule `tail` overridden``."""

@@ -208,9 +208,9 @@ def receipt_markdown(receipt: Receipt, job: JobView | None, zone: tzinfo | None)
         lines.append(f"- Reason: {plain(reason)}")
     overridden = OverriddenRules.of_gate(receipt.gate)
     if overridden is not None:
-        why = "" if overridden.reason == reason else f": {plain(overridden.reason)}"
+        why = overridden.reason_beside(reason)
         by = f"{overridden.mark} by {plain(overridden.actor)}"
-        lines.append(f"- Quality rules: {by}{why}")
+        lines.append(f"- Quality rules: {by}{'' if why is None else f': {plain(why)}'}")
     if receipt.rescue_branch:
         lines.append(f"- Rescue branch: {code(receipt.rescue_branch)}")
     if receipt.moves:
