@@ -28,13 +28,7 @@ from branch_console_app.models.branches.branch_tracks import (
 from branch_console_app.models.branches.head_checks import HeadCheck
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location, SnapshotPoint
-from branch_console_app.models.parts.wording import (
-    age,
-    code,
-    count,
-    plain,
-    shortened,
-)
+from branch_console_app.models.parts.wording import age, code, count, plain, shortened
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.branch_card import (
     check_badge,

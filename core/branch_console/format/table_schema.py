@@ -182,7 +182,7 @@ class TableSchema:
     def merge_engine(self) -> MergeEngine | None:
         """How records of one key become a row; None for an engine that is not known here.
 
-        Rows of such a table are not read: `check_mergeable` names the engine.
+        Reading rows of such a table is refused: `check_mergeable` names the engine.
         """
         name = self.options.read(table_options.MERGE_ENGINE)
         return next((engine for engine in MergeEngine if engine == name), None)

@@ -21,7 +21,7 @@ _UNCHANGED: Final = "Nothing expired, and no file was removed."
 MOST_KEPT: Final = "retain_max"
 FEWEST_KEPT: Final = "retain_min"
 OLDER_THAN: Final = "older_than"
-"""The fields of an expiry that limit it, for a form that tells what they mean."""
+"""The names of the limits of an expiry, for a form that shows the help text of each."""
 
 EARLIEST_BEFORE: Final = "previous_earliest_snapshot_id"
 EARLIEST_AFTER: Final = "current_earliest_snapshot_id"

@@ -1,4 +1,4 @@
-"""Names of tags: which of them a snapshot has, and which a chart has room for."""
+"""Names of tags: those of one snapshot, and those that fit on a chart."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -190,7 +190,7 @@ class MergeAttempt:
         """Whether no rule fails, and one that would block could not be checked."""
         if self.job.error is ErrorKind.RULES_NOT_CHECKED:
             return True
-        # An earlier release refused such a job like one that a rule blocks.
+        # An earlier release ended such a job with the error of a rule that fails.
         verdict = GateReport(digest="", findings=self.findings).verdict
         return verdict is GateVerdict.NOT_EVALUATED
 

@@ -1,7 +1,7 @@
 """Releases of branches that undo can still bring back.
 
-Until its undo ends, the names of such a branch count as references. If one cannot be read, no file
-leaves the table before that.
+As long as a release can be undone, the table still needs the files of its branch. If that branch
+cannot be read, any file may be one of them, so no file leaves the table until then.
 """
 
 from collections.abc import Collection, Iterable
