@@ -41,6 +41,18 @@ def event(name: str, kind: LineageKind, at: int, **facts: str) -> LineageEvent:
     )  # fmt: skip
 
 
+def moving(branch: str, rescue_branch: str | None = None) -> Receipt:
+    """The receipt of operation m, which moved the head of a branch from snapshot 1 to 2."""
+    move = HeadMove(
+        branch=branch, before=snapshot("a", 1).identity, before_id=1,
+        after=snapshot("b", 2).identity, after_id=2,
+    )  # fmt: skip
+    return Receipt(
+        operation_id="m", statement="", actor="ada", plan_id="", moves=(move,),
+        rescue_branch=rescue_branch, started_millis=5, finished_millis=5,
+    )  # fmt: skip
+
+
 def ledger(*events: LineageEvent) -> TableEvents:
     return TableEvents(table=FLIGHTS, events=events)
 
@@ -74,14 +86,7 @@ def test_an_undo_joins_what_it_took_back_and_a_redo_parts_them() -> None:
 
 
 def test_a_merge_leads_to_its_comparison_until_it_is_taken_back() -> None:
-    move = HeadMove(
-        branch="main", before=snapshot("a", 1).identity, before_id=1,
-        after=snapshot("b", 2).identity, after_id=2,
-    )  # fmt: skip
-    told = Receipt(
-        operation_id="m", statement="", actor="ada", plan_id="", moves=(move,),
-        started_millis=5, finished_millis=5,
-    )  # fmt: skip
+    told = moving("main")
     merged = replace(event("m", LineageKind.MERGED, 1, source_branch="dev"), receipt=told)
     (entry,) = activity_feed([ledger(merged)])
     assert entry.sides is not None
@@ -95,14 +100,7 @@ def test_a_merge_leads_to_no_comparison_while_a_name_of_its_receipt_is_gone() ->
     def named(name: str, kind: LineageKind, at: int, branch: str, **facts: str) -> LineageEvent:
         return replace(event(name, kind, at, **facts), branch=branch)
 
-    move = HeadMove(
-        branch="dev", before=snapshot("a", 1).identity, before_id=1,
-        after=snapshot("b", 2).identity, after_id=2,
-    )  # fmt: skip
-    told = Receipt(
-        operation_id="m", statement="", actor="ada", plan_id="", moves=(move,),
-        rescue_branch="rescue-m", started_millis=5, finished_millis=5,
-    )  # fmt: skip
+    told = moving("dev", rescue_branch="rescue-m")
     merged = replace(named("m", LineageKind.FAST_FORWARDED, 1, "dev"), receipt=told)
     renamed = named("n", LineageKind.RENAMED, 2, "done", source_branch="dev")
     back = named("o", LineageKind.RENAMED, 3, "dev", source_branch="done")

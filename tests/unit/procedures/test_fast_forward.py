@@ -296,15 +296,9 @@ def test_what_was_cut_off_comes_back_with_a_branch_that_builds_on_it(
     assert cut_back.live_names() == cut_back.live_names("dev")
 
 
-@pytest.mark.parametrize("procedure", ["fast_forward", "merge_branch"])
-def test_the_receipt_keeps_the_rows_that_were_counted_before(
-    tmp_path: Path, procedure: str
-) -> None:
-    bench = BranchBench(tmp_path / "table", primary_keys=["id"], options={"bucket": "1"})
-    bench.append("a")
-    bench.branch("dev")
-    bench.append("b", branch="dev")
-    counts = KeptCounts(folder=tmp_path / "counts")
+def run_counted(bench: BranchBench, folder: Path, procedure: str) -> Receipt:
+    """Bring main to dev where the rows by which both differ are counted, and kept in a folder."""
+    counts = KeptCounts(folder=folder)
     warehouse = replace(bench.warehouse(), counted=counts)
     diff = compare_states(warehouse, bench.identifier, "main", "dev")
     counts.keep(
@@ -315,7 +309,18 @@ def test_the_receipt_keeps_the_rows_that_were_counted_before(
         name=procedure, arguments={"table": "db.t", "branch": "dev"}, actor="ann",
         operation_id="op", role="operator",
     )  # fmt: skip
-    receipt = run_call(warehouse, TrustingRows(), call, InlineStages())
+    return run_call(warehouse, TrustingRows(), call, InlineStages())
+
+
+@pytest.mark.parametrize("procedure", ["fast_forward", "merge_branch"])
+def test_the_receipt_keeps_the_rows_that_were_counted_before(
+    tmp_path: Path, procedure: str
+) -> None:
+    bench = BranchBench(tmp_path / "table", primary_keys=["id"], options={"bucket": "1"})
+    bench.append("a")
+    bench.branch("dev")
+    bench.append("b", branch="dev")
+    receipt = run_counted(bench, tmp_path / "counts", procedure)
     assert receipt.counts.rows_before == 10
     assert receipt.counts.rows_after == 12
     assert changed_rows(receipt.counts) == "3 rows added, 1 removed, 4 changed"
@@ -331,19 +336,8 @@ def test_the_receipt_takes_no_count_of_a_branch_that_also_reads_another(tmp_path
     bench.branch("old")
     bench.branch("dev")
     bench.append("b", branch="dev")
-    counts = KeptCounts(folder=tmp_path / "counts")
-    warehouse = replace(bench.warehouse(), counted=counts)
-    diff = compare_states(warehouse, bench.identifier, "main", "dev")
-    # Since then rows may have come to the other branch.
-    counts.keep(
-        count_name(bench.identifier, diff),
-        RowCounts(before=10, after=12, added=3, removed=1, changed=4),
-    )
-    call = ProcedureCall(
-        name="fast_forward", arguments={"table": "db.t", "branch": "dev"}, actor="ann",
-        operation_id="op", role="operator",
-    )  # fmt: skip
-    receipt = run_call(warehouse, TrustingRows(), call, InlineStages())
+    # Since the count, rows may have come to the other branch.
+    receipt = run_counted(bench, tmp_path / "counts", "fast_forward")
     assert receipt.counts.snapshots_added == 1
     assert changed_rows(receipt.counts) is None
     assert receipt.counts.rows_after is None

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from branch_console.commit.base.commit_store import CommitStore
+from branch_console.diff.health.finding import HealthFinding
 from branch_console.errors import FormatError, InvalidInput, Refused
 from branch_console.format.receipt import Receipt
 from branch_console.format.scan_options import moment_text
@@ -53,6 +54,12 @@ def bench(tmp_path: Path) -> ExpiryBench:
         made.add(name, branch=branch)
     made.replace("e")
     return made
+
+
+def blocking(bench: ExpiryBench, now: int) -> list[HealthFinding]:
+    """What Health says of removed branches that block expiry."""
+    found = examine(bench.warehouse(clock=lambda: now), bench.identifier).findings
+    return [each for each in found if each.rule == "F34"]
 
 
 def drop_broken(bench: ExpiryBench, damage: Damage, *branches: str) -> ExpiryBench:
@@ -353,18 +360,13 @@ def test_a_released_branch_that_cannot_be_read_blocks_expiry_until_a_time_that_a
     until = moment_text(LATER + 1 + GRACE)
     with pytest.raises(FormatError, match=re.escape(f"Expiry of db.t is blocked until {until}. ")):
         broken.expire("early", now=LATER + 2)
-    (finding,) = (
-        each
-        for each in examine(broken.warehouse(clock=lambda: LATER + 2), broken.identifier).findings
-        if each.rule == "F34"
-    )
+    (finding,) = blocking(broken, LATER + 2)
     assert finding.text.startswith(f"Expiry of db.t is blocked until {until}")
     # As the advice says: undo, then release without a grace.
     broken.run("undo", "back", LATER + 3, {"operation": "away"})
     ask(broken, "rescue-one", "now", now=LATER + 4, grace="0 s")
     broken.expire("late", now=LATER + 5)
-    health = examine(broken.warehouse(clock=lambda: LATER + 6), broken.identifier)
-    assert not any(each.rule == "F34" for each in health.findings)
+    assert blocking(broken, LATER + 6) == []
     assert ExpiryBench(bench.root).broken() == []
 
 
@@ -383,11 +385,7 @@ def test_a_dropped_branch_that_cannot_be_read_blocks_expiry_until_the_advice_is_
     broken.run("drop_branch", "away", LATER, gone)
     with pytest.raises(FormatError, match=r"Expiry of db\.t is blocked until"):
         broken.expire("early", now=LATER + 1)
-    (finding,) = (
-        each
-        for each in examine(broken.warehouse(clock=lambda: LATER + 1), broken.identifier).findings
-        if each.rule == "F34"
-    )
+    (finding,) = blocking(broken, LATER + 1)
     assert "the dropped branch 'one' cannot be read" in finding.text
     assert finding.advice.endswith(
         "undo operation away, and drop the branch with reclaim and the grace '0 s'."
@@ -397,8 +395,7 @@ def test_a_dropped_branch_that_cannot_be_read_blocks_expiry_until_the_advice_is_
         ask(broken, "one", "release", now=LATER + 3, grace="0 s")
     broken.run("drop_branch", "now", LATER + 3, {**gone, "grace": "0 s"})
     broken.expire("late", now=LATER + 4)
-    health = examine(broken.warehouse(clock=lambda: LATER + 5), broken.identifier)
-    assert not any(each.rule == "F34" for each in health.findings)
+    assert blocking(broken, LATER + 5) == []
     assert ExpiryBench(bench.root).broken() == []
 
 
@@ -407,7 +404,6 @@ def test_a_release_is_told_as_blocking_until_its_grace_ends_and_no_longer(
 ) -> None:
     broken = drop_broken(bench, tear_manifest, "one")
     ask(broken, "rescue-one", "away", now=LATER + 1)
-    over = broken.warehouse(clock=lambda: LATER + 1 + GRACE)
-    assert not any(each.rule == "F34" for each in examine(over, broken.identifier).findings)
+    assert blocking(broken, LATER + 1 + GRACE) == []
     broken.expire("expire", now=LATER + 1 + GRACE)
     assert ExpiryBench(bench.root).broken() == []
