@@ -187,7 +187,7 @@ class Hand:
         """Merge by the dialog, and wait until it is done."""
         self.click(self.page.locator(".st-key-merge-merge button"))
         if mode is not None:
-            self.click(self.dialog.locator("label").filter(has_text=mode))
+            self.click(self.dialog.get_by_role("radio", name=mode))
         self.asks_for_job(
             self.dialog.get_by_role("button", name="Merge into main", exact=True), "Merging:"
         )
